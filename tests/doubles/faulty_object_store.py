@@ -75,17 +75,24 @@ class FaultyObjectStore:
         *,
         random: Random,
         sleep: Callable[[float], Coroutine[Any, Any, None]] = asyncio.sleep,
+        clock: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`clock` is that of the store; it matters only with `list_lag_ms`."""
         self.rules = [*rules]
         """The rules, checked in order; may be changed at any time."""
         self.is_down = False
         """While true, every request fails."""
+        self.resumed: asyncio.Event | None = None
+        """While the process is suspended: set when it continues, with the requests it had begun."""
+        self.list_lag_ms = 0
+        """Listings miss objects that are younger than this, by the clock of the store."""
         self.injected: Counter[Fault] = Counter()
         """Number of injected faults, by type."""
         self._fired: Counter[Rule] = Counter()
         self._inner = inner
         self._random = random
         self._sleep = sleep
+        self._clock = clock
         self._pending: set[asyncio.Task[Any]] = set()
 
     async def put(self, key: str, parts: Sequence[Buffer], *, create: bool = True) -> None:
@@ -116,6 +123,9 @@ class FaultyObjectStore:
             return await anext(chunks, None)
 
         while chunk := await self._inject("list", [prefix], advance):
+            if self.list_lag_ms:
+                newest_ms = self._clock() - self.list_lag_ms
+                chunk = [item for item in chunk if item.modified_ms <= newest_ms]
             yield chunk
 
     async def delete(self, keys: Sequence[str]) -> None:
@@ -138,6 +148,8 @@ class FaultyObjectStore:
         for rule in self.rules:
             if self._applies(rule, operation, keys):
                 await self._apply(rule, what, effect)
+        while self.resumed is not None:
+            await self.resumed.wait()
         self._raise_if_down(what)
         return await effect()
 

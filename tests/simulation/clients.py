@@ -12,10 +12,11 @@ from kafscale.errors import (
     OperatingError,
     OutOfOrderSequenceError,
     OverloadedError,
+    RecordsError,
 )
-from kafscale.records import BatchView, Record, build
+from kafscale.records import BatchView, Record, TimestampType, build
 from kafscale.storage.log import timestamp_lookup
-from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.log.partition_log import AppendResult, PartitionLog
 from simulation.brokers import Broker
 from simulation.cluster import SimulatedCluster
 from simulation.model import InvariantViolationError, PartitionModel, SimulatedTopic
@@ -98,17 +99,18 @@ class Producer:
                 break  # A former leader has not seen later batches.
             waiting.append((sent, appended))
         succeeded = len(waiting) == len(window)
-        for sent, (base_offset, durable) in waiting:
-            if durable is not None and not await self._wait_durable(broker, durable):
+        for sent, appended in waiting:
+            if appended.durable is not None and not await self._wait_durable(
+                broker, appended.durable
+            ):
                 succeeded = False
             else:
-                self._acknowledge(sent, base_offset)
+                self._acknowledge(sent, appended)
         return succeeded
 
-    def _append(self, broker: Broker, sent: SentBatch) -> tuple[int, "asyncio.Future[None] | None"]:
+    def _append(self, broker: Broker, sent: SentBatch) -> AppendResult:
         log = self._find(broker)
-        appended = log.append(BatchView(bytearray(sent.data)), clock_ms())
-        return appended.base_offset, appended.durable
+        return log.append(BatchView(bytearray(sent.data)), broker.clock_ms())
 
     def _find(self, broker: Broker) -> PartitionLog:
         log = broker.engine.logs.find_by_id(self._topic.id, self._partition)
@@ -131,17 +133,23 @@ class Producer:
     def _is_deleted(self, sent: SentBatch) -> bool:
         return sent.base_offset is not None and sent.base_offset < self._model.start_seen
 
-    def _acknowledge(self, sent: SentBatch, base_offset: int) -> None:
+    def _acknowledge(self, sent: SentBatch, appended: AppendResult) -> None:
         if self._topic.is_deleted:
             return
+        base_offset = appended.base_offset
         is_moved = sent.base_offset not in {None, base_offset}
         if is_moved and not self._is_deleted(sent):
             raise InvariantViolationError(
                 f"{sent.values} was at {sent.base_offset}, and now at {base_offset}"
             )
         sent.base_offset = base_offset
+        timestamp_ms: int | None = sent.timestamp_ms
+        settings = self._cluster.log_settings[self._topic.id]
+        if settings.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            # The broker does not say when it appended a duplicate.
+            timestamp_ms = appended.timestamp_ms if appended.timestamp_ms >= 0 else None
         for index, value in enumerate(sent.values):
-            self._model.record(base_offset + index, value, sent.timestamp_ms)
+            self._model.record(base_offset + index, value, timestamp_ms)
         if self._idempotent and sent not in self._acknowledged:
             self._acknowledged.append(sent)
 
@@ -157,7 +165,11 @@ class Producer:
             values.append(b"%d-%d%b" % (self._number, self._counter, padding))
             self._counter += 1
         now_ms = clock_ms()
-        records = [Record(index, now_ms, None, value) for index, value in enumerate(values)]
+        keys = self._random.choices((None, b"a", b"b", b"c"), k=count)
+        records = [
+            Record(index, now_ms, key, value)
+            for index, (key, value) in enumerate(zip(keys, values, strict=True))
+        ]
         data = build(
             records,
             producer_id=self._number if self._idempotent else -1,
@@ -194,6 +206,8 @@ class Reader:
             following = await self._read(broker, log, model, offset, bytes_max)
             if following is None:
                 if log.start_offset <= offset:
+                    if model.is_damaged(offset, offset + 1):
+                        offset += 1
                     await asyncio.sleep(0.1)
                     continue
                 following = start_offset = log.start_offset
@@ -221,6 +235,7 @@ class Reader:
             log.closed
             or broker.ended.is_set()
             or not log.start_offset <= offset < log.high_watermark
+            or topic.partitions[partition].may_miss(offset)
         ):
             return
         if result is None or result.offset > offset or result.timestamp_ms < timestamp_ms:
@@ -242,5 +257,10 @@ class Reader:
             return None
         if not result and offset < log.start_offset:
             return None
-        model.check_read(log, offset, bytes_max, result, end)
+        try:
+            model.check_read(log, offset, bytes_max, result, end)
+        except (RecordsError, InvariantViolationError):
+            if not model.has_damage_after(offset):
+                raise
+            return None  # Brokers do not verify what they read; the clients do.
         return end

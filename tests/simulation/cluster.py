@@ -8,12 +8,14 @@ store, so that one can be disconnected while others continue.
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from random import Random
 
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from doubles.virtual_time import clock_ms
-from kafscale.errors import FencedError, OperatingError
+from kafscale.errors import OperatingError
+from kafscale.metadata.schema.model import Assignment, PartitionState
 from kafscale.records import Codec, TimestampType
 from kafscale.storage.engine import EngineSettings
 from kafscale.storage.log.config import LogSettings
@@ -21,10 +23,13 @@ from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.recovery.segment_recovery import PartitionToOpen
 from kafscale.storage.segments.roll_scheduler import RollLimits
+from kafscale.storage.topic_catalog import CatalogTopic, CatalogWriter
 from kafscale.storage.wal.buffer import SealPolicy
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner, RolledEnds, Session
 from kafscale.storage.wal.streams import Streams
 from simulation.brokers import Broker
+from simulation.features import ENABLED, Feature
+from simulation.metadata import SimulatedMetadata
 from simulation.model import NAMESPACE, InvariantViolationError, PartitionModel, SimulatedTopic
 
 WRITES = frozenset({"put", "delete"})
@@ -94,22 +99,14 @@ def random_log_settings(random: Random) -> LogSettings:
 
 
 @dataclass(frozen=True)
-class Assignment:
-    """The owner of a partition."""
+class Owner:
+    """The broker that owns a partition, and the assignment that says so."""
 
     broker: Broker
-    broker_epoch: int
-    leader_epoch: int
-    fully_rolled: bool
+    assignment: Assignment
     is_new: bool
-
-
-@dataclass(frozen=True)
-class State:
-    """The saved state of a log."""
-
-    start_offset: int = 0
-    end_offset: int = 0
+    lost_session: tuple[int, int] | None = None
+    """The broker and epoch that owned it before, if that session has ended without a release."""
 
 
 Partition = tuple[SimulatedTopic, int]
@@ -118,35 +115,61 @@ Partition = tuple[SimulatedTopic, int]
 class SimulatedCluster:
     """Everything that outlives a broker."""
 
-    def __init__(self, random: Random, objects: MemoryObjectStore | None = None) -> None:
+    def __init__(
+        self,
+        random: Random,
+        objects: MemoryObjectStore | None = None,
+        features: AbstractSet[Feature] = ENABLED,
+    ) -> None:
         self.random = random
+        self.features = features
         self.objects = objects or MemoryObjectStore(clock_ms, yields=True)
+        self.metadata = SimulatedMetadata(random)
         self.epoch = random.choice((-1, -1, 5))
-        self.metadata_failing_share = 0.0
         self.settings = random_settings(random)
         self.topics: dict[str, SimulatedTopic] = {}
         self.log_settings: dict[bytes, LogSettings] = {}
         self.registered: dict[int, Broker] = {}
-        self.assignments: dict[tuple[bytes, int], Assignment] = {}
-        self.states: dict[tuple[bytes, int], State] = {}
+        self.owners: dict[tuple[bytes, int], Owner] = {}
         self.faults: tuple[Rule, ...] = NO_FAULTS
         self.stores: list[FaultyObjectStore] = []
+        self.clock_ahead_ms = 0
+        """How far a wall clock was ahead at most."""
+        self.has_damage = False
+        """Whether an object was damaged on purpose."""
         self._topic_count = 0
-        self._counts_deleted = random.random() < 0.5
-        """Whether deleted records count as rolled in the saved end offset."""
+        self._list_lag_ms = (
+            random.choice((0, 10, 1000, 20_000)) if Feature.LAGGING_LISTS in features else 0
+        )
+        self.controller_offset_ms = 0
+        """How far the wall clock of the controller is ahead."""
         self._controller = self.connect()
-        self._streams = Streams(self._controller, NAMESPACE, clock_ms)
-        self._cleaner = DeadStreamCleaner(self._controller, NAMESPACE, clock_ms)
+        self._streams = Streams(self._controller, NAMESPACE, self._controller_ms)
+        self._cleaner = DeadStreamCleaner(self._controller, NAMESPACE, self._controller_ms)
+        self._catalog = CatalogWriter(self.objects, NAMESPACE)
+
+    def _controller_ms(self) -> int:
+        return clock_ms() + self.controller_offset_ms
 
     # --- topics -------------------------------------------------------------------------------
 
-    def new_topic(self, name: str, partition_count: int) -> SimulatedTopic:
+    async def new_topic(self, name: str, partition_count: int) -> SimulatedTopic:
         self._topic_count += 1
         topic = SimulatedTopic(
             name, self._topic_count, partition_count, is_reused=name in self.topics
         )
         self.topics[name] = topic
         self.log_settings[topic.id] = random_log_settings(self.random)
+        await self.metadata.add_topic(topic)
+        await self._catalog.write(
+            CatalogTopic(
+                each.name,
+                each.id.hex(),
+                len(each.partitions),
+                id_in_keys=each.directory != each.name,
+            )
+            for each in self.topics.values()
+        )
         return topic
 
     def partitions(self) -> list[tuple[SimulatedTopic, int, PartitionModel]]:
@@ -159,13 +182,14 @@ class SimulatedCluster:
     # --- stores -------------------------------------------------------------------------------
 
     def connect(self) -> FaultyObjectStore:
-        store = FaultyObjectStore(self.objects, self.faults, random=self.random)
+        store = FaultyObjectStore(self.objects, self.faults, random=self.random, clock=clock_ms)
+        store.list_lag_ms = self._list_lag_ms
         self.stores.append(store)
         return store
 
     def change_faults(self, faults: tuple[Rule, ...], metadata_failing_share: float) -> None:
         self.faults = faults
-        self.metadata_failing_share = metadata_failing_share
+        self.metadata.failing_share = metadata_failing_share
         for store in self.stores:
             store.rules = [*faults]
 
@@ -175,17 +199,20 @@ class SimulatedCluster:
             await store.wait_for_late_writes()
 
     async def retry(self, store: FaultyObjectStore, operation: Callable[[], Awaitable[object]]):
-        """Retry an operation that the store may fail several times, but not forever."""
+        """Retry an operation that the stores may fail several times, but not forever."""
+        failing_share = self.metadata.failing_share
         for tries in range(TRIES_MAX):
             if tries > TRIES_WITH_FAULTS_MAX:
                 store.rules = [*NO_FAULTS]
+                self.metadata.failing_share = 0
             try:
                 await operation()
             except OperatingError as error:
                 reason = error
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.1 + self._list_lag_ms / 1000)
                 continue
             store.rules = [*self.faults]
+            self.metadata.failing_share = failing_share
             return
         raise InvariantViolationError(f"no success in {TRIES_MAX} tries") from reason
 
@@ -220,19 +247,23 @@ class SimulatedCluster:
         unowned = [
             (topic, number)
             for topic, number, _ in self.partitions()
-            if (result := self.assignments[topic.id, number]).broker is broker
-            and result.broker_epoch == epoch
+            if (owner := self.owners[topic.id, number]).broker is broker
+            and owner.assignment.broker_epoch == epoch
         ]
         await self.assign(unowned, successors, fully_rolled=False)
 
     # --- partitions ---------------------------------------------------------------------------
 
     def owner(self, topic: SimulatedTopic, number: int) -> Broker:
-        return self.assignments[topic.id, number].broker
+        return self.owners[topic.id, number].broker
 
     def is_owner(self, broker: Broker, topic: SimulatedTopic, number: int) -> bool:
-        value = self.assignments.get((topic.id, number))
-        return value is not None and value.broker is broker and value.broker_epoch == broker.epoch
+        owner = self.owners.get((topic.id, number))
+        return (
+            owner is not None
+            and owner.broker is broker
+            and owner.assignment.broker_epoch == broker.epoch
+        )
 
     def log(self, topic: SimulatedTopic, number: int) -> PartitionLog:
         """The log as its owner serves it."""
@@ -253,49 +284,48 @@ class SimulatedCluster:
         for topic, number in partitions:
             successor = self.random.choice(successors)
             by_successor[successor].append((topic, number))
-            before = self.assignments.get((topic.id, number))
-            self.assignments[topic.id, number] = Assignment(
+            before = self.owners.get((topic.id, number))
+            assignment = Assignment(
+                topic=topic.name,
+                topic_id=topic.id,
+                partition=number,
+                broker_id=successor.id,
+                broker_epoch=successor.epoch,
+                leader_epoch=before.assignment.leader_epoch + 1 if before else 0,
+                fully_rolled=fully_rolled,
+            )
+            self.owners[topic.id, number] = Owner(
                 successor,
-                successor.epoch,
-                before.leader_epoch + 1 if before else 0,
-                fully_rolled,
+                await self.metadata.assign(assignment),
                 is_new,
+                (before.assignment.broker_id, before.assignment.broker_epoch)
+                if before and not fully_rolled
+                else None,
             )
         for successor, assigned in by_successor.items():
-            to_open = [self._to_open(topic, number) for topic, number in assigned]
-            await self.retry(successor.store, lambda: successor.engine.open(to_open))  # noqa: B023
+            await self.retry(successor.store, lambda: successor.open(assigned))  # noqa: B023
             for topic, number in assigned:
                 log = successor.engine.logs.get(topic.name, number)
                 assert log is not None
                 topic.partitions[number].check_opened(log)
 
-    def _to_open(self, topic: SimulatedTopic, number: int) -> PartitionToOpen:
-        assignment = self.assignments[topic.id, number]
-        state = self.states.get((topic.id, number), State())
+    def to_open(
+        self, topic: SimulatedTopic, number: int, state: PartitionState | None
+    ) -> PartitionToOpen:
+        owner = self.owners[topic.id, number]
         return PartitionToOpen(
             topic=topic.name,
             topic_id=topic.id,
             directory=topic.directory,
             partition=number,
             settings=self.log_settings[topic.id],
-            leader_epoch=assignment.leader_epoch,
-            start_offset=state.start_offset,
-            end_offset=state.end_offset,
-            fully_rolled=assignment.fully_rolled,
-            is_new=assignment.is_new,
+            leader_epoch=owner.assignment.leader_epoch,
+            start_offset=state.log_start_offset if state else 0,
+            end_offset=state.rolled_end if state else 0,
+            fully_rolled=owner.assignment.fully_rolled,
+            is_new=owner.is_new,
+            lost_owner=owner.lost_session,
         )
-
-    def save_state(self, broker: Broker, partition: PartitionLog) -> None:
-        """Save a partition state, if the broker is its owner."""
-        partition_key = (partition.topic_id, partition.partition)
-        value = self.assignments.get(partition_key)
-        session = (broker, broker.epoch, partition.leader_epoch)
-        if value is None or (value.broker, value.broker_epoch, value.leader_epoch) != session:
-            raise FencedError("another broker owns the partition")
-        end_offset = partition.tail.rolled_offset
-        if self._counts_deleted:
-            end_offset = max(end_offset, partition.start_offset)
-        self.states[partition_key] = State(partition.start_offset, end_offset)
 
     # --- dead streams -------------------------------------------------------------------------
 
@@ -312,9 +342,9 @@ class SimulatedCluster:
         ends: dict[bytes, dict[int, int] | None] = {
             topic_id: {} if topic_id in existing else None for topic_id in topic_ids
         }
-        for (topic_id, number), state in self.states.items():
+        for (topic_id, number), state in (await self.metadata.states()).items():
             if (of_topic := ends.get(topic_id)) is not None:
-                of_topic[number] = state.end_offset
+                of_topic[number] = state.rolled_end
         return ends
 
     def _session(self, broker_id: int, epoch: int) -> Session:

@@ -1,6 +1,7 @@
 """The number of simulation runs, split over tests so that workers can share them."""
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,11 +18,15 @@ EXPECTED_ERRORS = frozenset(
 )
 """Logged errors that scenarios cause on purpose."""
 
+DAMAGE_ERRORS = frozenset({"damaged WAL object skipped", "damaged segment", "offsets missing"})
+"""Logged errors of scenarios that damage objects."""
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     runs = metafunc.config.getoption("--simulation-runs")
     first = metafunc.config.getoption("--simulation-seed")
     _spread(metafunc, "seeds", range(first, first + runs), SEEDS_PER_TEST)
+    _spread(metafunc, "few_seeds", range(first, first + max(runs // 5, 1)), SEEDS_PER_TEST)
     few = max(runs // GROUP_RUNS_SHARE, 1)
     _spread(metafunc, "group_seeds", range(first, first + few), SEEDS_PER_TEST // 5)
 
@@ -35,11 +40,27 @@ def _spread(metafunc: pytest.Metafunc, name: str, seeds: range, count: int) -> N
 @pytest.fixture
 def _strict_log() -> None:
     """An engine that logs an error has violated an invariant, unless the scenario caused it."""
+    _configure(_fail_on_error)
+
+
+@pytest.fixture
+def _damage_log() -> None:
+    """As `_strict_log`, but damage may be reported."""
+    _configure(_fail_on_other_error)
+
+
+def _configure(processor: Callable[[object, str, dict[str, Any]], str]) -> None:
     structlog.configure(
-        processors=[_fail_on_error],
+        processors=[processor],
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         cache_logger_on_first_use=False,
     )
+
+
+def _fail_on_other_error(logger: object, method: str, event: dict[str, Any]) -> str:
+    if event["event"] in DAMAGE_ERRORS:
+        raise structlog.DropEvent
+    return _fail_on_error(logger, method, event)
 
 
 def _fail_on_error(logger: object, method: str, event: dict[str, Any]) -> str:  # noqa: ARG001

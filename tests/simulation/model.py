@@ -46,13 +46,16 @@ class PartitionModel:
         """The acknowledged deletion offset: the log must not start below it."""
         self.delete_requested_to = 0
         """The highest requested deletion offset, acknowledged or not."""
+        self._may_miss: set[int] = set()
+        self._damaged: set[int] = set()
 
-    def record(self, offset: int, value: bytes, timestamp_ms: int) -> None:
-        """Record what a client has got acknowledged, or has read."""
+    def record(self, offset: int, value: bytes, timestamp_ms: int | None) -> None:
+        """Record what a client has got acknowledged, or has read; its time may be unknown."""
         known = self._values.get(offset)
         if known is None:
             self._values[offset] = value
-            self._times_ms[offset] = timestamp_ms
+            if timestamp_ms is not None:
+                self._times_ms[offset] = timestamp_ms
             self.known_end = max(self.known_end, offset + 1)
         elif known != value:
             raise InvariantViolationError(
@@ -64,6 +67,33 @@ class PartitionModel:
             raise InvariantViolationError(
                 f"{self._name}: {value!r} is at offset {partition_key} and at {offset}"
             )
+
+    def known_values(self) -> dict[int, bytes]:
+        return dict(self._values)
+
+    def allow_missing(self, offsets: Iterable[int]) -> None:
+        """Records at these offsets may be gone from now on: compacted, or in a damaged object."""
+        self._may_miss.update(offsets)
+
+    def damage(self, offsets: Iterable[int]) -> None:
+        """An object with these offsets was damaged: they may be lost, but never used again."""
+        self._damaged.update(offsets)
+        self._may_miss |= self._damaged
+        self.known_end = max(self.known_end, max(self._damaged) + 1)
+
+    def is_damaged(self, start_offset: int, end_offset: int) -> bool:
+        """Whether all of these offsets were in damaged objects."""
+        return all(offset in self._damaged for offset in range(start_offset, end_offset))
+
+    def has_damage_after(self, offset: int) -> bool:
+        return any(damaged >= offset for damaged in self._damaged)
+
+    def newest_ms_below(self, end_offset: int) -> int:
+        """The largest known timestamp below an offset."""
+        return max((ms for offset, ms in self._times_ms.items() if offset < end_offset), default=0)
+
+    def may_miss(self, offset: int) -> bool:
+        return offset in self._may_miss
 
     def random_record(self, random: Random) -> tuple[int, int] | None:
         """The offset of a random known record, and its timestamp."""
@@ -78,7 +108,7 @@ class PartitionModel:
         """Record what a reader got, which must be complete, contiguous and durable."""
         batches = split(b"".join(found))
         if not batches:
-            if end != offset:
+            if end != offset and not self.is_damaged(offset, end):
                 raise InvariantViolationError(
                     f"{self._name}: nothing was read from {offset} to {end}"
                 )
@@ -88,7 +118,9 @@ class PartitionModel:
             raise InvariantViolationError(
                 f"{self._name}: {size_bytes} bytes were read instead of {bytes_max}"
             )
-        if not batches[0].base_offset <= offset <= batches[0].last_offset:
+        first = batches[0]
+        is_first = first.base_offset <= offset or self.is_damaged(offset, first.base_offset)
+        if not is_first or first.last_offset < offset:
             raise InvariantViolationError(
                 f"{self._name}: a read from {offset} began with {batches[0]}"
             )
@@ -98,18 +130,33 @@ class PartitionModel:
             )
         self._check_contiguous(batches, end)
         for batch in batches:
+            self.check_batch(batch)
             for record in iterate(batch):
                 assert record.value is not None
                 self.record(record.offset, record.value, batch.max_timestamp_ms)
 
+    def check_batch(self, batch: BatchView) -> None:
+        """A batch holds a record at each of its offsets, unless compaction removed it."""
+        if batch.count == batch.last_offset - batch.base_offset + 1:
+            return
+        missing = set(range(batch.base_offset, batch.next_offset))
+        missing -= {record.offset for record in iterate(batch)}
+        if lost := sorted(missing - self._may_miss):
+            raise InvariantViolationError(f"{self._name}: {lost} are missing in {batch}")
+
     def _check_contiguous(self, batches: Iterable[BatchView], end: int) -> None:
-        next_offset = None
+        next_offset: int | None = None
         for batch in batches:
             batch.verify_checksum()
-            if next_offset not in (None, batch.base_offset):
+            if (
+                next_offset is not None
+                and batch.base_offset != next_offset
+                and not self.is_damaged(next_offset, batch.base_offset)
+            ):
                 raise InvariantViolationError(f"{self._name}: {batch} follows offset {next_offset}")
             next_offset = batch.next_offset
-        if next_offset != end:
+        assert next_offset is not None
+        if next_offset != end and not self.is_damaged(next_offset, end):
             raise InvariantViolationError(
                 f"{self._name}: read to {next_offset}, but {end} was returned"
             )
@@ -146,5 +193,5 @@ class PartitionModel:
     def check_complete(self, start_offset: int, end_offset: int) -> None:
         """After everything was read, everything is known."""
         for offset in range(start_offset, end_offset):
-            if offset not in self._values:
+            if offset not in self._values and offset not in self._may_miss:
                 raise InvariantViolationError(f"{self._name}: offset {offset} cannot be read")

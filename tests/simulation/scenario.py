@@ -6,19 +6,22 @@ takes over from all others: then all known records must be there, and no other o
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from doubles.virtual_time import clock_ms
-from kafscale.errors import KafscaleError, NotOwnerError, OperatingError
-from kafscale.storage.formats import object_keys, wal_object
+from kafscale.errors import KafscaleError, OperatingError
 from kafscale.storage.segments.segment_writer import RollReason
-from kafscale.storage.wal.dead_stream_cleaner import ABANDONED_MS, FENCE_RETENTION_MS
+from simulation.broker_events import BrokerEvents
 from simulation.brokers import Broker
+from simulation.bucket_reader import BucketReader
 from simulation.clients import Producer, Reader
 from simulation.cluster import MANY_FAULTS, NO_FAULTS, SOME_FAULTS, SimulatedCluster
-from simulation.model import NAMESPACE, InvariantViolationError, SimulatedTopic
+from simulation.features import Feature
+from simulation.final_checks import RemainingObjects
+from simulation.model import SimulatedTopic
+from simulation.rewrite_jobs import RewriteJob
+from simulation.store_events import StoreEvents
 
 BROKERS_MAX = 3
 STEPS_MAX = 20
@@ -35,8 +38,10 @@ class Scenario:
         self._reader = Reader(cluster.random)
         self._producers: set[asyncio.Task[None]] = set()
         self._readers: set[asyncio.Task[None]] = set()
-        self._zombies: list[Broker] = []
+        self._brokers = BrokerEvents(cluster)
+        self._store = StoreEvents(cluster)
         self._producer_count = 0
+        self._job_count = 0
 
     async def run(self) -> None:
         for broker_id in range(1, self._random.randint(1, BROKERS_MAX) + 1):
@@ -60,17 +65,31 @@ class Scenario:
             (6, self._roll),
             (4, self._enforce_retention),
             (3, self._delete_records),
-            (4, self._disconnect_store),
+            (4, self._brokers.disconnect_store),
             (6, self._change_faults),
-            (4, self._crash),
-            (4, self._suspend_broker),
-            (4, self._lose_lease),
-            (3, self._resume_broker),
-            (3, self._restart),
-            (6, self._move),
+            (4, self._brokers.crash),
+            (4, self._brokers.take_over_running),
+            (4, self._brokers.lose_lease),
+            (3, self._brokers.rejoin),
+            (3, self._brokers.restart),
+            (6, self._brokers.move),
             (4, self._clean_streams),
             (2, self._replace_topic),
         ]
+        optional: list[tuple[Feature, int, Callable[[], Awaitable[None]]]] = [
+            (Feature.BUCKET_READERS, 8, self._read_bucket),
+            (Feature.MERGES, 10, self._merge),
+            (Feature.COMPACTION, 8, self._compact),
+            (Feature.SUSPENSIONS, 3, self._brokers.suspend),
+            (Feature.METADATA_OUTAGES, 3, self._brokers.disconnect_metadata),
+            (Feature.CLOCK_STEPS, 3, self._brokers.step_clock),
+            (Feature.REFUSED_PARTITIONS, 2, self._store.refuse_partitions),
+            (Feature.DAMAGED_INDEXES, 4, self._store.damage_index),
+            (Feature.DAMAGED_SEGMENTS, 3, self._store.damage_segment),
+            (Feature.DAMAGED_WAL, 3, self._store.damage_wal),
+        ]
+        features = self._cluster.features
+        actions += [(weight, action) for feature, weight, action in optional if feature in features]
         weights, choices = zip(*actions, strict=True)
         (action,) = self._random.choices(choices, weights)
         await action()
@@ -80,7 +99,7 @@ class Scenario:
 
     async def _read(self) -> None:
         topic, number, _ = self._random.choice(self._cluster.partitions())
-        broker = self._random.choice([self._cluster.owner(topic, number), *self._zombies])
+        broker = self._random.choice([self._cluster.owner(topic, number), *self._brokers.awake()])
         reading = asyncio.create_task(self._reader.read_somewhere(broker, topic, number))
         self._readers.add(reading)
         if self._random.random() < 0.5:
@@ -92,7 +111,7 @@ class Scenario:
         self._readers.add(asyncio.create_task(lookup))
 
     async def _flush(self) -> None:
-        flushing = asyncio.ensure_future(self._any_broker().engine.wal.flush())
+        flushing = asyncio.ensure_future(self._brokers.any_broker().engine.wal.flush())
         await asyncio.wait({flushing}, timeout=5)
         flushing.cancel()
         await asyncio.gather(flushing, return_exceptions=True)
@@ -105,7 +124,7 @@ class Scenario:
         )
 
     async def _enforce_retention(self) -> None:
-        broker = self._random.choice([*self._cluster.live_brokers(), *self._zombies])
+        broker = self._random.choice([*self._cluster.live_brokers(), *self._brokers.awake()])
         for log in list(broker.engine.logs):
             try:
                 await broker.engine.retention.enforce(log)
@@ -125,125 +144,48 @@ class Scenario:
 
     async def _change_faults(self) -> None:
         faults = self._random.choice((NO_FAULTS, NO_FAULTS, SOME_FAULTS, SOME_FAULTS, MANY_FAULTS))
+        self._cluster.metadata.has_late_commits = Feature.LATE_COMMITS in self._cluster.features
         self._cluster.change_faults(faults, self._random.choice((0, 0, 0.3)))
 
-    async def _disconnect_store(self) -> None:
-        """Disconnect a broker from its store for a while."""
-        store = self._any_broker().store
-        store.is_down = True
-        await asyncio.sleep(self._random.uniform(0.1, 5))
-        store.is_down = False
+    async def _read_bucket(self) -> None:
+        """Read a partition without metadata."""
+        topic, number, _ = self._random.choice(self._cluster.partitions())
+        is_reused = topic.directory != topic.name
+        features = self._cluster.features
+        if Feature.LAGGING_LISTS in features:
+            return  # A reader without metadata cannot know what its listing misses.
+        if is_reused and Feature.READERS_OF_REUSED_NAMES not in features:
+            return
+        reading = asyncio.create_task(BucketReader(self._cluster).check(topic, number))
+        self._readers.add(reading)
+        if self._random.random() < 0.5:
+            await asyncio.wait({reading})
+
+    async def _merge(self) -> None:
+        self._start_job(is_compaction=False)
+
+    async def _compact(self) -> None:
+        self._start_job(is_compaction=True)
+
+    def _start_job(self, *, is_compaction: bool) -> None:
+        self._job_count += 1
+        partitions = self._random.sample(
+            self._cluster.partitions(), len(self._cluster.partitions())
+        )
+        topic, number, _ = max(
+            partitions, key=lambda each: min(len(self._cluster.log(*each[:2]).segments), 3)
+        )
+        job = RewriteJob(self._cluster, self._job_count, topic, number, is_compaction=is_compaction)
+        self._readers.add(asyncio.create_task(job.run(self._assumed_leader)))
 
     async def _clean_streams(self) -> None:
         with suppress(OperatingError):
             await self._cluster.clean_streams()
 
-    # --- brokers ------------------------------------------------------------------------------
-
-    def _any_broker(self) -> Broker:
-        return self._random.choice(self._cluster.live_brokers())
-
-    async def _crash(self) -> None:
-        broker = self._any_broker()
-        await broker.crash()
-        if self._random.random() < 0.5:
-            await asyncio.sleep(self._random.uniform(0, 3))
-        await self._replace_broker(broker)
-
-    async def _suspend_broker(self) -> None:
-        """Another broker takes over, although this one continues and believes it is the owner."""
-        broker = self._any_broker()
-        broker.store.is_down = self._random.random() < 0.5
-        self._zombies.append(broker)
-        if self._random.random() < 0.5:
-            # It rolls segments and trims its stream just while others read both.
-            loop, delay_seconds = asyncio.get_running_loop(), self._random.uniform(0, 0.5)
-            for log in broker.engine.logs:
-                loop.call_later(
-                    delay_seconds,
-                    broker.engine.roll_scheduler.schedule_roll,
-                    log,
-                    RollReason.EXPLICIT,
-                )
-        await self._replace_broker(broker)
-        broker.store.is_down = False
-
-    async def _lose_lease(self) -> None:
-        """A broker notices that its lease is lost, and starts the next session."""
-        broker = self._any_broker()
-        broker.engine.end_session()
-        if len(self._cluster.registered) > 1 and self._random.random() < 0.5:
-            others = [other for other in self._cluster.live_brokers() if other is not broker]
-            await self._cluster.take_over(broker, others)
-            await self._cluster.register(broker)
-        else:
-            await self._start_next_session(broker)
-
-    async def _start_next_session(self, broker: Broker) -> None:
-        """A new session in the same process, which takes over from the old one."""
-        before = broker.epoch
-        await self._cluster.register(broker)
-        await self._cluster.take_over_session(broker, before, self._cluster.live_brokers())
-
-    async def _resume_broker(self) -> None:
-        """A broker that was taken over notices it, and rejoins if its id is free."""
-        if not self._zombies:
-            return
-        zombie = self._zombies.pop(self._random.randrange(len(self._zombies)))
-        if zombie.id in self._cluster.registered:
-            await zombie.crash()
-        else:
-            zombie.engine.end_session()
-            await self._cluster.register(zombie)
-
-    async def _restart(self) -> None:
-        broker = self._any_broker()
-        await broker.stop()
-        await self._replace_broker(broker)
-
-    async def _replace_broker(self, broker: Broker) -> None:
-        """Others take over from a broker, or a new process of the same id does."""
-        others = [other for other in self._cluster.live_brokers() if other is not broker]
-        if not others or self._random.random() < 0.5:
-            successor = self._cluster.new_broker(broker.id)
-            await self._cluster.register(successor)
-            others.append(successor)
-        await self._cluster.take_over(broker, others)
-
-    async def _move(self) -> None:
-        """Transfer a partition in an orderly way, if its owner can."""
-        topic, number, _ = self._random.choice(self._cluster.partitions())
-        owner, log = self._cluster.owner(topic, number), self._cluster.log(topic, number)
-        try:
-            async with asyncio.timeout(self._random.choice((0.01, 1, 30))):
-                await owner.engine.release(log)
-        except (TimeoutError, OperatingError, NotOwnerError):
-            return
-        if self._random.random() < 0.1:
-            log.resume_appends()
-            return
-        if self._random.random() < 0.5:
-            owner.engine.remove(log)
-            await self._cluster.assign(
-                [(topic, number)], self._cluster.live_brokers(), fully_rolled=True
-            )
-        else:
-            others = [other for other in self._cluster.live_brokers() if other is not owner]
-            if others:
-                await self._cluster.assign([(topic, number)], others, fully_rolled=True)
-                owner.engine.remove(log)
-            else:
-                log.resume_appends()
-
-    async def _end_zombies(self) -> None:
-        for zombie in self._zombies:
-            await zombie.crash()
-        self._zombies.clear()
-
     # --- topics -------------------------------------------------------------------------------
 
     async def _create_topic(self, name: str) -> None:
-        topic = self._cluster.new_topic(name, self._random.randint(1, 3))
+        topic = await self._cluster.new_topic(name, self._random.randint(1, 3))
         partitions = [(topic, number) for number in range(len(topic.partitions))]
         await self._cluster.assign(
             partitions, self._cluster.live_brokers(), fully_rolled=True, is_new=True
@@ -257,11 +199,12 @@ class Scenario:
         """
         topic = self._random.choice(list(self._cluster.topics.values()))
         topic.is_deleted = True
+        await self._cluster.metadata.remove_topic(topic)
         for broker in self._cluster.live_brokers():
             broker.engine.close_topic(topic.id, topic.name, topic.directory)
         while True:
             try:
-                await self._any_broker().engine.delete_objects(topic.directory)
+                await self._brokers.any_broker().engine.delete_objects(topic.directory)
                 break
             except OperatingError:
                 await asyncio.sleep(0.5)
@@ -284,15 +227,19 @@ class Scenario:
 
     def _assumed_leader(self, topic: SimulatedTopic, partition: int) -> Broker:
         """The broker that a producer sends to: sometimes a former leader."""
-        if self._zombies and self._random.random() < 0.3:
-            return self._random.choice(self._zombies)
+        if self._brokers.zombies and self._random.random() < 0.3:
+            return self._random.choice(self._brokers.zombies)
         return self._cluster.owner(topic, partition)
 
     # --- checks -------------------------------------------------------------------------------
 
     def _check_starts(self) -> None:
         for topic, number, model in self._cluster.partitions():
-            model.check_start(self._cluster.log(topic, number), clock_ms())
+            model.check_start(self._cluster.log(topic, number), self._latest_ms())
+
+    def _latest_ms(self) -> int:
+        """The latest time that a wall clock may have shown until now."""
+        return clock_ms() + self._cluster.clock_ahead_ms
 
     def _raise_failures(self) -> None:
         for tasks in (self._producers, self._readers):
@@ -303,7 +250,7 @@ class Scenario:
     async def _check_at_end(self) -> None:
         """Let all clients finish, and check everything."""
         self._cluster.change_faults(NO_FAULTS, 0)
-        await self._end_zombies()
+        await self._brokers.end_zombies()
         async with asyncio.timeout(FINISH_SECONDS_MAX):
             await asyncio.gather(*self._readers)
             await asyncio.gather(*self._producers)
@@ -317,74 +264,9 @@ class Scenario:
         for broker in last:
             await self._cluster.take_over(broker, [successor])
         await self._read_everything()
-        await self._check_remaining_objects(successor)
+        await RemainingObjects(self._cluster).check(successor)
 
     async def _read_everything(self) -> None:
         for topic, number, model in self._cluster.partitions():
             await self._reader.read_all(self._cluster.owner(topic, number), topic, number)
-            model.check_start(self._cluster.log(topic, number), clock_ms())
-
-    async def _check_remaining_objects(self, successor: Broker) -> None:
-        """After a stop, segments have everything, and no other objects remain."""
-        for log in list(successor.engine.logs):
-            await successor.engine.roll_scheduler.roll(log, RollReason.EXPLICIT)
-            with suppress(OperatingError):  # The engine may be about to do the same.
-                await successor.engine.retention.enforce(log)
-        await successor.stop()
-        await self._cluster.clean_streams()
-        await self._check_objects(successor)
-        if successor.engine.wal.unflushed_bytes:
-            raise InvariantViolationError("unflushed bytes remain after a stop")
-        successor.engine.end_session()
-        if successor.engine.memory.used_bytes:
-            raise InvariantViolationError(
-                f"{successor.engine.memory.used_bytes} bytes of memory are not released"
-            )
-        self._cluster.registered.clear()
-        for _ in range(2):  # The first run fences the last stream.
-            await self._cluster.clean_streams_later(ABANDONED_MS + FENCE_RETENTION_MS + 1)
-        if left := [key for key in await self._keys() if object_keys.parse_wal(NAMESPACE, key)]:
-            raise InvariantViolationError(
-                f"{left} remain in the WAL after all brokers have stopped"
-            )
-
-    async def _check_objects(self, successor: Broker) -> None:
-        """Every segment is there with its index, and of each stream only its newest object."""
-        keys = await self._keys()
-        expected = {
-            make(NAMESPACE, log.directory, log.partition, segment.base_offset)
-            for log in successor.engine.logs
-            for segment in log.segments
-            for make in (object_keys.segment_key, object_keys.index_key)
-        }
-        segments = {key for key in keys if object_keys.parse_segment(NAMESPACE, key)}
-        if missing := expected - segments:
-            raise InvariantViolationError(f"{sorted(missing)} should be there")
-        if left := {key for key in segments - expected if self._should_be_gone(key)}:
-            raise InvariantViolationError(f"{sorted(left)} should be gone")
-        counting: Counter[tuple[int, int]] = Counter()
-        for key in keys:
-            partition_key = object_keys.parse_wal(NAMESPACE, key)
-            if partition_key is not None and not await self._is_fence(key):
-                counting[partition_key.broker_id, partition_key.epoch] += 1
-        if any(count > 1 for count in counting.values()):
-            raise InvariantViolationError(f"more than the newest are left of the WAL: {counting}")
-
-    def _should_be_gone(self, key: str) -> bool:
-        """Whether no write that took effect late can have left this object.
-
-        An index, a segment of a deleted topic, and one below the log start offset are never read.
-        """
-        ref = object_keys.parse_segment(NAMESPACE, key)
-        assert ref is not None
-        topic = self._cluster.topics[ref.topic]
-        if ref.is_index or ref.directory != topic.directory:
-            return False
-        return ref.base_offset >= self._cluster.log(topic, ref.partition).start_offset
-
-    async def _keys(self) -> list[str]:
-        listing = self._cluster.objects.list(f"{NAMESPACE}/")
-        return [item.key async for chunk in listing for item in chunk]
-
-    async def _is_fence(self, key: str) -> bool:
-        return wal_object.decode(key, await self._cluster.objects.get(key)).header.is_fence
+            model.check_start(self._cluster.log(topic, number), self._latest_ms())

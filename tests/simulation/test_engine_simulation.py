@@ -20,6 +20,7 @@ from kafscale.records.checksum import Buffer
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectInfo
 from simulation.cluster import SimulatedCluster
+from simulation.features import ENABLED, Feature
 from simulation.model import InvariantViolationError
 from simulation.scenario import Scenario
 from simulation.seeds import run_each
@@ -36,6 +37,16 @@ async def scenario(random: Random) -> None:
 @pytest.mark.timeout(120)
 def test_engine_keeps_its_invariants(seeds):
     run_each(scenario, seeds)
+
+
+@pytest.mark.usefixtures("_damage_log")
+@pytest.mark.timeout(120)
+def test_damage_is_limited_to_the_damaged_segments(few_seeds):
+    async def damaging_scenario(random: Random) -> None:
+        features = ENABLED | {Feature.DAMAGED_SEGMENTS}
+        await Scenario(SimulatedCluster(random, features=features)).run()
+
+    run_each(damaging_scenario, few_seeds)
 
 
 def test_run_is_deterministic():

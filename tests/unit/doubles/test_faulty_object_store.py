@@ -173,3 +173,35 @@ def test_outage_fails_all_requests_until_it_ends():
         assert not await scene.exists("ns/b")
 
     asyncio.run(scenario())
+
+
+def test_suspended_process_sends_what_it_had_begun_when_it_continues():
+    async def scenario() -> None:
+        scene = Scene()
+        scene.store.resumed = asyncio.Event()
+        put = asyncio.create_task(scene.store.put("key", [b"x"]))
+        await asyncio.sleep(0)
+        assert not await scene.exists("key")
+        scene.store.resumed.set()
+        scene.store.resumed = None
+        await put
+        assert await scene.exists("key")
+
+    asyncio.run(scenario())
+
+
+def test_lagging_listing_misses_young_objects():
+    async def scenario() -> None:
+        now_ms = 1000
+        memory = MemoryObjectStore(lambda: now_ms)
+        store = FaultyObjectStore(memory, random=Random(1), clock=lambda: now_ms)
+        await store.put("a/old", [b"x"])
+        now_ms = 1500
+        await store.put("a/young", [b"x"])
+        store.list_lag_ms = 100
+        assert [item.key async for chunk in store.list("a/") for item in chunk] == ["a/old"]
+        now_ms = 1600
+        listed = [item.key async for chunk in store.list("a/") for item in chunk]
+        assert listed == ["a/old", "a/young"]
+
+    asyncio.run(scenario())

@@ -1,0 +1,130 @@
+"""What the object store does to chosen objects: refused segments, and flipped bits."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Final
+
+from doubles.faulty_object_store import Fault, Rule
+from kafscale.storage.formats import object_keys, segment, wal_object
+from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.segments.segment_writer import RollReason
+from simulation.cluster import NO_FAULTS, SimulatedCluster
+from simulation.model import NAMESPACE, InvariantViolationError, PartitionModel
+
+REFUSED_COUNT: Final = 2
+REFUSED_SECONDS: Final = 90
+"""Longer than the longest pause of a retry, and than any retention of the simulation."""
+
+
+class StoreEvents:
+    """Lets the store fail for some objects."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        self._random: Random = cluster.random
+
+    # --- refused writes -------------------------------------------------------------------------
+
+    async def refuse_partitions(self) -> None:
+        """Refuse the segments of two partitions; the others are rolled, and expire."""
+        partitions = self._cluster.partitions()
+        self._random.shuffle(partitions)
+        rules = [
+            Rule(
+                fault=Fault.REFUSED,
+                operations=frozenset({"put"}),
+                keys=f"{NAMESPACE}/{topic.directory}/{number}/*",
+            )
+            for topic, number, _ in partitions[:REFUSED_COUNT]
+        ]
+        self._cluster.change_faults((*rules, *NO_FAULTS), 0)
+        others = []
+        for topic, number, model in partitions:
+            log = self._cluster.log(topic, number)
+            broker = self._cluster.owner(topic, number)
+            broker.engine.roll_scheduler.schedule_roll(log, RollReason.EXPLICIT)
+            if (topic, number, model) not in partitions[:REFUSED_COUNT]:
+                others.append((log, model, log.high_watermark, broker))
+        await asyncio.sleep(REFUSED_SECONDS)
+        for log, model, end_offset, broker in others:
+            if not log.closed:
+                self._check_progress(log, model, end_offset, broker.clock_ms())
+        self._cluster.change_faults(NO_FAULTS, 0)
+
+    def _check_progress(
+        self, log: PartitionLog, model: PartitionModel, end_offset: int, now_ms: int
+    ) -> None:
+        if log.tail.rolled_offset < end_offset:
+            raise InvariantViolationError(
+                f"{log!r} is rolled to {log.tail.rolled_offset}, not to {end_offset},"
+                " while segments of others are refused"
+            )
+        # Half of the time allows for the roll, and for the check of retention.
+        limit_ms = now_ms - log.settings.retention_ms - REFUSED_SECONDS * 500
+        has_expired = (
+            log.settings.retention_ms >= 0 and model.newest_ms_below(end_offset) < limit_ms
+        )
+        if has_expired and log.start_offset < end_offset:
+            raise InvariantViolationError(
+                f"{log!r} has expired records below {end_offset}"
+                " while segments of others are refused"
+            )
+
+    # --- damage ---------------------------------------------------------------------------------
+
+    async def damage_index(self) -> None:
+        """An index is derived data: nothing is lost."""
+        await self._damage(object_keys.INDEX_SUFFIX, self._of_index)
+
+    async def damage_segment(self) -> None:
+        await self._damage(object_keys.SEGMENT_SUFFIX, self._of_segment)
+
+    async def damage_wal(self) -> None:
+        """Damage the newest object of a stream."""
+        await self._damage(object_keys.WAL_SUFFIX, self._of_wal_object)
+
+    async def _damage(
+        self, suffix: str, allow_missing: Callable[[str, memoryview], Awaitable[bool]]
+    ) -> None:
+        objects = self._cluster.objects
+        listing = objects.list(f"{NAMESPACE}/")
+        keys = [item.key async for chunk in listing for item in chunk if item.key.endswith(suffix)]
+        if suffix == object_keys.WAL_SUFFIX:
+            keys = list({key.rpartition("/")[0]: key for key in keys}.values())
+        if not keys:
+            return
+        key = self._random.choice(keys)
+        data = await objects.get(key)
+        if await allow_missing(key, data):
+            self._cluster.has_damage |= suffix != object_keys.INDEX_SUFFIX
+            damaged = bytearray(data)
+            position = self._random.randrange(len(damaged))
+            damaged[position] ^= 1 << self._random.randrange(8)
+            await objects.put(key, [damaged], create=False)
+
+    async def _of_index(self, key: str, data: memoryview) -> bool:  # noqa: ARG002
+        ref = object_keys.parse_segment(NAMESPACE, key)
+        return ref is not None
+
+    async def _of_segment(self, key: str, data: memoryview) -> bool:
+        ref = object_keys.parse_segment(NAMESPACE, key)
+        if ref is None:
+            return False  # It is staged: jobs and owners verify it.
+        footer = segment.decode_footer(key, data)
+        topic = self._cluster.topics[ref.topic]
+        if ref.directory == topic.directory:
+            offsets = range(ref.base_offset, footer.last_offset + 1)
+            topic.partitions[ref.partition].damage(offsets)
+        return True
+
+    async def _of_wal_object(self, key: str, data: memoryview) -> bool:
+        decoded = wal_object.decode(key, data)
+        if decoded.header.is_fence or not decoded.ranges:
+            return False
+        models = {(topic.id, number): model for topic, number, model in self._cluster.partitions()}
+        for range_ in decoded.ranges:
+            model = models.get((range_.topic_id, range_.partition))
+            if model is not None:
+                model.damage(range(range_.base_offset, range_.last_offset + 1))
+        return True
