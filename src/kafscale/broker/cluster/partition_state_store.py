@@ -2,9 +2,11 @@
 
 Invariant: a partition state is saved in a transaction with an ownership guard; a broker that has
 lost the partition gets `FencedError`. The last state that was read or written is cached, because
-only the owner writes it: a save needs no read.
+only the owner writes it: a save needs no read. States of a partition are saved one after the other,
+each as of when its turn comes, so that a saved offset never moves back.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -40,14 +42,18 @@ class PartitionStateStore:
         self._namespace = namespace
         self._clock = clock
         self._states: dict[TopicPartition, PartitionState] = {}
+        self._turns: dict[TopicPartition, asyncio.Lock] = {}
+        """Held while the state of a partition is saved."""
 
     def forget(self, topic_partition: TopicPartition) -> None:
         """Drop the cached state of a partition that this broker no longer owns."""
         self._states.pop(topic_partition, None)
+        self._turns.pop(topic_partition, None)
 
     def clear(self) -> None:
         """Drop all cached states."""
         self._states.clear()
+        self._turns.clear()
 
     async def load(self, topic: Topic, partitions: Iterable[int]) -> dict[int, PartitionState]:
         """Load the stored states of these partitions; those that were never saved are missing."""
@@ -59,6 +65,10 @@ class PartitionStateStore:
 
     async def save(self, log: PartitionLog) -> None:
         """Save the partition's offsets and newest segments, readable without opening the log."""
+        async with self._turns.setdefault((log.topic, log.partition), asyncio.Lock()):
+            await self._save(log)
+
+    async def _save(self, log: PartitionLog) -> None:
         topic_partition = (log.topic, log.partition)
         topic = self._topic_store.by_id.get(log.topic_id)
         if topic is None:

@@ -135,7 +135,9 @@ class Retention:
         await map_limited(load, segments, PARALLEL_READS_MAX)
 
     async def _delete_segments(self, log: PartitionLog) -> None:
-        """Delete the segments below the log start offset."""
+        """Delete the segments below the log start offset, unless a swap or a transfer runs."""
+        if log.segments_lock.locked():
+            return  # It may take long; the next check deletes them.
         async with log.segments_lock:
             start_offset = log.start_offset
             count = log.segments.count_below(start_offset)

@@ -156,7 +156,8 @@ class Swapper:
     ) -> _Swap:
         """List the partition, and find what the swap replaces and what earlier ones have left."""
         old = staging.segments_to_replace(new)
-        known = {segment.base_offset for segment in log.segments}
+        # Read before the listing: segments that are rolled meanwhile are not left by a crash.
+        known, end_offset = {each.base_offset for each in log.segments}, log.segments.end_offset
         listed: dict[int, ObjectInfo] = {}
         outdated: list[str] = []
         prefix = object_keys.partition_prefix(self._namespace, log.directory, log.partition)
@@ -168,7 +169,7 @@ class Swapper:
                     if any(_contains(each, start, end) for each in new):
                         outdated.append(item.key)
                 case object_keys.SegmentRef(base_offset=base_offset, is_index=is_index):
-                    if base_offset not in known and base_offset < log.segments.end_offset:
+                    if base_offset not in known and base_offset < end_offset:
                         outdated.append(item.key)  # A crash left it there.
                     elif not is_index:
                         listed[base_offset] = item

@@ -175,18 +175,18 @@ class Streams:
         )
 
     async def _inspect(self, broker_id: int, epoch: int, listed: Objects) -> Stream:
-        """Separate fences and trimmed objects from the objects that count."""
+        """Separate fences and trimmed objects from the objects that count.
+
+        Raises `ObjectNotFoundError` if an object was trimmed since the listing, which may also lack
+        objects that were written since: without the first, the others would look complete.
+        """
         objects, fences = dict(listed), {}
         for number, item in listed.items():
             if item.size_bytes != wal_object.EMPTY_BYTES or (number == 0 and 1 in listed):
                 continue  # It holds records, or is the first object of the stream.
             if item not in self._known_fences:
-                try:
-                    self._known_fences[item] = await self._is_fence(item.key)
-                except ObjectNotFoundError:
-                    del objects[number]  # Trimmed or removed since the listing.
-                    continue
-            if self._known_fences.get(item):
+                self._known_fences[item] = await self._is_fence(item.key)
+            if self._known_fences[item]:
                 fences[number] = objects.pop(number)
         trimmed_to = await self._trimmed_to(objects, max(fences, default=-1))
         start = trimmed_to or 0
