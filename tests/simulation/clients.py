@@ -14,7 +14,7 @@ from kafscale.errors import (
     OverloadedError,
     RecordsError,
 )
-from kafscale.records import BatchView, Record, TimestampType, build
+from kafscale.records import BatchView, Record, build
 from kafscale.storage.log import timestamp_lookup
 from kafscale.storage.log.partition_log import AppendResult, PartitionLog
 from simulation.brokers import Broker
@@ -135,6 +135,8 @@ class Producer:
 
     def _acknowledge(self, sent: SentBatch, appended: AppendResult) -> None:
         if self._topic.is_deleted:
+            # If the deletion fails, too many later batches are stored to repeat earlier ones.
+            self._acknowledged.clear()
             return
         base_offset = appended.base_offset
         is_moved = sent.base_offset not in {None, base_offset}
@@ -143,11 +145,8 @@ class Producer:
                 f"{sent.values} was at {sent.base_offset}, and now at {base_offset}"
             )
         sent.base_offset = base_offset
-        timestamp_ms: int | None = sent.timestamp_ms
-        settings = self._cluster.log_settings[self._topic.id]
-        if settings.timestamp_type is TimestampType.LOG_APPEND_TIME:
-            # The broker does not say when it appended a duplicate.
-            timestamp_ms = appended.timestamp_ms if appended.timestamp_ms >= 0 else None
+        append_time_ms = appended.timestamp_ms
+        timestamp_ms = append_time_ms if append_time_ms >= 0 else sent.timestamp_ms
         for index, value in enumerate(sent.values):
             self._model.record(base_offset + index, value, timestamp_ms)
         if self._idempotent and sent not in self._acknowledged:

@@ -13,6 +13,9 @@ SEEDS_PER_TEST = 25
 GROUP_RUNS_SHARE = 25
 """A group run simulates two minutes of heartbeats: there is one for this number of engine runs."""
 
+NODE_RUNS_SHARE = 10
+"""A run of whole brokers takes as long as some runs of the engine, so there are fewer."""
+
 EXPECTED_ERRORS = frozenset(
     {"wal fenced", "records lost before they were durable", "groups not saved"}
 )
@@ -29,6 +32,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     _spread(metafunc, "few_seeds", range(first, first + max(runs // 5, 1)), SEEDS_PER_TEST)
     few = max(runs // GROUP_RUNS_SHARE, 1)
     _spread(metafunc, "group_seeds", range(first, first + few), SEEDS_PER_TEST // 5)
+    some = max(runs // NODE_RUNS_SHARE, 1)
+    _spread(metafunc, "node_seeds", range(first, first + some), SEEDS_PER_TEST // 5)
 
 
 def _spread(metafunc: pytest.Metafunc, name: str, seeds: range, count: int) -> None:
@@ -61,6 +66,24 @@ def _fail_on_other_error(logger: object, method: str, event: dict[str, Any]) -> 
     if event["event"] in DAMAGE_ERRORS:
         raise structlog.DropEvent
     return _fail_on_error(logger, method, event)
+
+
+@pytest.fixture
+def logged_errors() -> list[dict[str, Any]]:
+    """The unexpected errors that brokers log: a broker may catch what `_strict_log` raises."""
+    errors: list[dict[str, Any]] = []
+
+    def collect(logger: object, method: str, event: dict[str, Any]) -> str:  # noqa: ARG001
+        if event["event"] not in EXPECTED_ERRORS:
+            errors.append(event)
+        raise structlog.DropEvent
+
+    structlog.configure(
+        processors=[collect],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        cache_logger_on_first_use=False,
+    )
+    return errors
 
 
 def _fail_on_error(logger: object, method: str, event: dict[str, Any]) -> str:  # noqa: ARG001

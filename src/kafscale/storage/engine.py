@@ -303,7 +303,7 @@ class StorageEngine:
             )
             self.close()
             return
-        with suppress(TimeoutError):
+        with suppress(TimeoutError, NotOwnerError):  # Others may take over meanwhile.
             async with asyncio.timeout(roll_seconds):
                 for log in self._all_logs():
                     try:

@@ -76,6 +76,8 @@ class Ownership:
         self._served: dict[TopicPartition, Assignment] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """Running tasks by name; at most one of each name."""
+        self._confirmed: set[bytes] = set()
+        """Ids of deleted topics that this session has confirmed to be closed."""
         self._to_reconcile = asyncio.Event()
         self._progress = Notifier()
         """Notifies the requests that wait for assignments, or for what is served here."""
@@ -87,10 +89,12 @@ class Ownership:
         """Follow the cluster cache and the topic store."""
         self._cache.subscribe(self._to_reconcile.set)
         self._topic_store.subscribe(self._on_topic_change)
+        self._topic_store.subscribe_deletions(self._confirm_closed_topics)
 
     def start_session(self, broker: BrokerInfo) -> None:
         """Start to own what is assigned to this registration."""
         self.broker = broker
+        self._confirm_closed_topics()
         self._to_reconcile.set()
 
     def end_session(self) -> None:
@@ -103,6 +107,7 @@ class Ownership:
         self._served.clear()
         self._guards.clear()
         self._partition_states.clear()
+        self._confirmed.clear()
         self._groups.drop_shards()
 
     async def run(self) -> None:
@@ -316,14 +321,26 @@ class Ownership:
             self._storage.close_topic(before.id, before.name, before.directory)
             for topic_partition in [each for each in self._served if each[0] == before.name]:
                 self.close(topic_partition)
-            if (broker := self.broker) is not None:
-                self._start_task(
-                    f"confirm {before.id.hex()}",
-                    lambda: self._closed_topics.confirm(before, broker),
-                )
+            self._confirm_closed_topics()
         elif before is not None:
             self._storage.logs.configure(after.name, resolve(after.configs, self._defaults))
         self._to_reconcile.set()
+
+    def _confirm_closed_topics(self) -> None:
+        """Confirm, once in a session, that deleted topics are not served here.
+
+        A session that has never served a topic confirms, too: the controller cannot know that.
+        """
+        deletions = {topic.id: topic for topic in self._topic_store.deletions.values()}
+        self._confirmed &= deletions.keys()
+        if (broker := self.broker) is None:
+            return
+        for topic_id, topic in deletions.items():
+            if topic_id not in self._topic_store.by_id and topic_id not in self._confirmed:
+                self._confirmed.add(topic_id)
+                self._start_task(
+                    f"confirm {topic_id.hex()}", partial(self._closed_topics.confirm, topic, broker)
+                )
 
     # --- predicates -----------------------------------------------------------------------------
 
