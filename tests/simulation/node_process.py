@@ -273,6 +273,8 @@ class NodeProcess:
         self.metadata.cut()
         self._remote.is_cut = True
         await self.process.kill()
+        # A broker that cannot read the metadata at its start exits; the cluster judges others.
+        await asyncio.gather(self.main, return_exceptions=True)
         self.engine.close()
 
     # --- components -------------------------------------------------------------------------------
