@@ -189,6 +189,24 @@ def test_held_request_is_forwarded_after_the_client_gave_up(
     assert read(direct, key) == b"late"
 
 
+def test_late_requests_are_executed_after_they_failed(near, direct, network, tmp_path):
+    written, deleted = f"{tmp_path.name}/written", f"{tmp_path.name}/deleted"
+    obstore.put(near, deleted, b"data")
+    late = Fault(late_share=1, late_ms_min=1000, late_ms_max=1200, only="^(PUT|POST|DELETE) ")
+    network.set(LINK, late)
+    with pytest.raises(BaseError):
+        obstore.put(near, written, b"late", mode="create")
+    with pytest.raises(BaseError):
+        obstore.delete(near, deleted)
+    assert network.counts(LINK).late == network.counts(LINK).late_pending == 2
+    network.heal()
+    assert not exists(near, written)
+    assert exists(near, deleted)
+    wait_until(lambda: not network.counts(LINK).late_pending, "the late requests")
+    assert read(direct, written) == b"late"
+    assert not exists(direct, deleted)
+
+
 def test_held_response_is_forwarded_when_the_fault_ends(near, direct, network, tmp_path):
     key = f"{tmp_path.name}/object"
     network.set(LINK, Fault(holds="responses"))

@@ -1,5 +1,6 @@
 """The TCP link: forwards bytes in order, and injects faults."""
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -8,15 +9,25 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafscale.errors import StoreUnavailableError
+from kafscale.metadata.store.base import Put
+from kafscale.metadata.store.etcd import EtcdStore
+from services.etcd_server import EtcdServer
 from services.link_fault import Fault
 from services.network import Network
+from services.waiting import wait_until
 
 LINK = "echo"
+
+
+received: list[bytes] = []
+"""What the server has received, in chunks."""
 
 
 def echo(connection: socket.socket) -> None:
     with connection, contextlib.suppress(OSError):
         while data := connection.recv(1 << 16):
+            received.append(data)
             connection.sendall(data.upper())
 
 
@@ -121,6 +132,47 @@ def test_reset_closes_connections_and_accepts_new_ones(client, network, port):
     with socket.create_connection(("127.0.0.1", port), timeout=5) as again:
         again.sendall(b"data")
         assert receive(again, 4) == b"DATA"
+
+
+def test_late_bytes_reach_the_server_after_the_client_got_a_reset(client, network, port):
+    client.sendall(b"first")
+    receive(client, 5)
+    received.clear()
+    network.set(LINK, Fault(late_share=1, late_ms_min=700, late_ms_max=800))
+    client.sendall(b"late")
+    with pytest.raises(ConnectionResetError):
+        client.recv(1)
+    network.heal()
+    network.reset_connections(LINK)
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as again:
+        again.sendall(b"retry")
+        assert receive(again, 5) == b"RETRY"
+    assert received == [b"retry"]
+    wait_until(lambda: received == [b"retry", b"late"], "the late bytes")
+    assert network.counts(LINK).late == 1
+    wait_until(lambda: not network.counts(LINK).late_pending, "the end of the connection")
+
+
+def test_late_request_to_etcd_is_executed_after_it_failed(tmp_path, network):
+    with EtcdServer(tmp_path) as server:
+        port = network.link("etcd", int(server.members[0].endpoint.rpartition(":")[2]), "tcp")
+
+        async def put_late() -> None:
+            store = EtcdStore(server.settings(endpoints=(f"127.0.0.1:{port}",)))
+            try:
+                assert await store.get("/key") is None
+                network.set("etcd", Fault(late_share=1, late_ms_min=2000, late_ms_max=2000))
+                await store.commit([], [Put("/key", b"late")])
+            finally:
+                await store.close()
+
+        def stored() -> str:
+            return server.control("get", "/key", "--print-value-only")
+
+        with pytest.raises(StoreUnavailableError):
+            asyncio.run(put_late())
+        assert stored() == ""
+        wait_until(lambda: stored() == "late\n", "the late value")
 
 
 def test_fault_applies_to_one_link_only(network, echo_port, client):

@@ -1,10 +1,12 @@
 """A link for HTTP: it can answer requests with errors, and lose responses.
 
 Bytes are forwarded unchanged, so that signatures stay valid. A held or delayed request is forwarded
-even if its client has given up: the server may execute it long after a retry.
+even if its client has given up: the server may execute it long after a retry. A late request is
+forwarded on a connection of its own after its client got a reset, and its response is dropped.
 """
 
 import asyncio
+import contextlib
 import re
 
 from services.http_messages import Message, error_response, read_request, read_response
@@ -30,6 +32,9 @@ class HttpLink(Link):
                     writer.write(error_response(request, fault.error_status))
                     await writer.drain()
                     continue
+                if self.is_late(fault):
+                    self.start_task(self._deliver_late(request, self.late_s(fault)))
+                    raise ConnectionResetError("the request is late")
                 server = server or await self.connect()
                 response = await _exchange(request, server)
                 if not await self._respond(request, response, writer) or response.is_last:
@@ -44,6 +49,17 @@ class HttpLink(Link):
         if self._fault_for(request).stops("requests"):
             self.counts.held += 1
             await self.wait_for_fault(lambda _: not self._fault_for(request).stops("requests"))
+
+    async def _deliver_late(self, request: Message, late_s: float) -> None:
+        with self.late_request():
+            await asyncio.sleep(late_s)
+            await self.wait_for_fault(lambda _: not self._fault_for(request).stops("requests"))
+            with contextlib.suppress(OSError):  # The server is not running: the request is lost.
+                server = await self.connect()
+                try:
+                    await _exchange(request, server)
+                finally:
+                    self.drop(server[1])
 
     async def _respond(
         self, request: Message, response: Message, writer: asyncio.StreamWriter

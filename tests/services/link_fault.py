@@ -8,7 +8,11 @@ Direction = Literal["nothing", "requests", "responses", "everything"]
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A fault; the default is none. Shares are those of requests, so only HTTP links have them."""
+    """A fault; the default is none.
+
+    Shares are those of requests, so only HTTP links have them; `late_share` applies to the chunks
+    of bytes of a TCP link as well.
+    """
 
     refuses: bool = False
     """New connections are refused, and existing ones reset."""
@@ -26,6 +30,13 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Requests that reach the server, and get a reset instead of a response."""
     cut_share: float = 0
     """The same, after the first half of the response."""
+    late_share: float = 0
+    """Requests that get a reset, and reach the server later, even after the end of the fault. A
+    TCP link resets the client of the connection and delivers its last bytes later."""
+    late_ms_min: int = 0
+    """They reach the server after a random time from here ..."""
+    late_ms_max: int = 0
+    """... to here, uniformly distributed."""
     only: str = ""
     """A regular expression for the affected requests, such as `^PUT .*/_wal/`."""
 
@@ -53,3 +64,7 @@ class LinkCounts(msgspec.Struct):
     lost: int = 0
     held: int = 0
     """Held requests; on TCP links, held chunks of bytes."""
+    late: int = 0
+    """Late requests; on TCP links, late chunks of bytes."""
+    late_pending: int = 0
+    """Late requests that have not reached the server yet."""
