@@ -151,6 +151,49 @@ class EtcdPause:
             cluster.etcd.members[index].resume()
 
 
+# --- S3 -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class S3Kill:
+    """The S3 server refuses connections."""
+
+    kind = "s3 kill"
+
+    def __str__(self) -> str:
+        return self.kind
+
+    @property
+    def targets(self) -> frozenset[str]:
+        return frozenset({"s3"})
+
+    def begin(self, cluster: Cluster) -> None:
+        cluster.s3.kill()
+
+    def end(self, cluster: Cluster) -> None:
+        cluster.s3.start()
+
+
+@dataclass(frozen=True)
+class S3Pause:
+    """The S3 server accepts connections, but does not respond."""
+
+    kind = "s3 pause"
+
+    def __str__(self) -> str:
+        return self.kind
+
+    @property
+    def targets(self) -> frozenset[str]:
+        return frozenset({"s3"})
+
+    def begin(self, cluster: Cluster) -> None:
+        cluster.s3.pause()
+
+    def end(self, cluster: Cluster) -> None:
+        cluster.s3.resume()
+
+
 # --- links ----------------------------------------------------------------------------------------
 
 

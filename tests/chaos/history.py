@@ -93,13 +93,41 @@ class EndRead(Event, tag="end-read"):
     offset: int
 
 
+class TopicDeletion(Event, tag="topic-deletion"):
+    """The deletion of a topic with these partitions was requested.
+
+    Partitions are named after the topic's generation: a topic that is created again is another one.
+    """
+
+    partitions: tuple[str, ...]
+
+
+class Merge(Event, tag="merge"):
+    """Segments were replaced by one, or not, because of a problem."""
+
+    segments: int
+    problem: str = ""
+
+
 class Failure(Event, tag="failure"):
     """A client failed, though it must tolerate all injected faults."""
 
     error: str
 
 
-AnyEvent = Producer | Consumer | Send | Poll | Move | Commit | CommitRead | EndRead | Failure
+AnyEvent = (
+    Producer
+    | Consumer
+    | Send
+    | Poll
+    | Move
+    | Commit
+    | CommitRead
+    | EndRead
+    | TopicDeletion
+    | Merge
+    | Failure
+)
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(AnyEvent)

@@ -15,10 +15,12 @@ from chaos.history import (
     Consumer,
     EndRead,
     Failure,
+    Merge,
     Move,
     Poll,
     Producer,
     Send,
+    TopicDeletion,
 )
 
 ANYWHERE = -1
@@ -105,6 +107,8 @@ class HistoryIndex:
         self.producers: dict[str, Producer] = {}
         self.consumers: dict[str, Consumer] = {}
         self.failures: list[Failure] = []
+        self.deleted: set[str] = set()
+        """Partitions of deleted topics, whose records need not be there any more."""
         self.cursors: dict[tuple[str, str], int] = {}
         """The next expected offset, by reader and partition."""
         self._add_all(events)
@@ -130,6 +134,8 @@ class HistoryIndex:
             EndRead: self._end_read,
             Producer: self._producer,
             Consumer: self._consumer,
+            TopicDeletion: self._topic_deletion,
+            Merge: lambda _event: None,  # Merges must not show in what clients see.
             Failure: self.failures.append,
         }
         for event in events:
@@ -173,6 +179,9 @@ class HistoryIndex:
 
     def _end_read(self, event: EndRead) -> None:
         self.partition(event.partition).end_reads.append(event)
+
+    def _topic_deletion(self, event: TopicDeletion) -> None:
+        self.deleted.update(event.partitions)
 
     def _producer(self, event: Producer) -> None:
         self.producers[event.process] = event

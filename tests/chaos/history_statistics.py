@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
-from chaos.history import AnyEvent, Commit, CommitRead, EndRead, Poll, Send
+from chaos.history import AnyEvent, Commit, CommitRead, EndRead, Merge, Poll, Send, TopicDeletion
 
 
 class Pause(NamedTuple):
@@ -43,6 +43,10 @@ def statistics(events: Iterable[AnyEvent]) -> Statistics:
                 counts["records read"] += sum(map(len, event.records.values()))
             case Commit(kind="ok"):
                 counts["commits"] += 1
+            case TopicDeletion():
+                counts["topic deletions"] += 1
+            case Merge():
+                counts["failed merges" if event.problem else "merges"] += 1
             case CommitRead() | EndRead():
                 counts["queries"] += 1
     return Statistics(

@@ -12,16 +12,21 @@ LISTED_MAX = 100
 
 def log_anomalies(index: HistoryIndex) -> Iterator[Anomaly]:
     for partition in index.partitions.values():
-        yield from _acknowledged_elsewhere(partition)
+        is_deleted = partition.name in index.deleted
+        yield from _acknowledged_elsewhere(partition, is_deleted=is_deleted)
         yield from _never_acknowledged(partition)
         yield from _duplicates(index, partition)
         yield from _conflicts(partition)
-        yield from _beyond_the_final_read(index, partition)
+        if not is_deleted:
+            yield from _beyond_the_final_read(index, partition)
         yield from _out_of_order(index, partition)
 
 
-def _acknowledged_elsewhere(partition: Partition) -> Iterator[Anomaly]:
-    """Acknowledged records that were not read at their offset."""
+def _acknowledged_elsewhere(partition: Partition, *, is_deleted: bool) -> Iterator[Anomaly]:
+    """Acknowledged records that were not read at their offset.
+
+    The last records of a deleted topic may have been deleted before they were read.
+    """
     read = partition.read
     end = max(read, default=-1) + 1
     for value, done in partition.done.items():
@@ -32,8 +37,9 @@ def _acknowledged_elsewhere(partition: Partition) -> Iterator[Anomaly]:
         if other is not None:
             yield Anomaly(Name.INCONSISTENT, partition.name, f"{described}, where {other} was read")
         elif done.offset >= end:
-            evidence = f"{described}, and no reader went beyond {end - 1}"
-            yield Anomaly(Name.UNSEEN, partition.name, evidence)
+            if not is_deleted:
+                evidence = f"{described}, and no reader went beyond {end - 1}"
+                yield Anomaly(Name.UNSEEN, partition.name, evidence)
         elif topic_partition is not None:
             yield Anomaly(
                 Name.INCONSISTENT,

@@ -17,9 +17,11 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     """The totals and extremes of all rounds."""
     counts: Counter[str] = Counter()
     faults: Counter[str] = Counter()
+    injected: Counter[str] = Counter()
     for outcome in outcomes:
         counts.update(outcome.statistics.counts)
         faults.update(step.fault.kind for step in outcome.steps)
+        injected.update(outcome.injected)
     longest = max(outcome.statistics.longest_pause for outcome in outcomes)
     anomalies = Counter(each.name.value for outcome in outcomes for each in outcome.anomalies)
     lines = Table(show_header=False, box=None)
@@ -27,8 +29,13 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     lines.add_row("operations", f"{counts.total():,}")
     for name, count in counts.items():
         lines.add_row(f"  {name}", f"{count:,}")
+    seconds = sum(outcome.duration_s for outcome in outcomes)
+    lines.add_row("throughput", f"{counts['acknowledged'] / seconds:,.0f} records/s acknowledged")
     lines.add_row("faults", f"{faults.total():,}")
     for name, count in faults.most_common():
+        lines.add_row(f"  {name}", f"{count:,}")
+    lines.add_row("injected", "")
+    for name, count in injected.most_common():
         lines.add_row(f"  {name}", f"{count:,}")
     lines.add_row(
         "unexpected exits of brokers", str(sum(len(o.unexpected_exits) for o in outcomes))

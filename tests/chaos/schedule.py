@@ -1,13 +1,14 @@
 """Plans which faults happen when: the same schedule for the same seed.
 
 Pure. Faults come alone or in pairs; the two faults of a pair never have the same target. All end
-before the next one begins, and at the end of the schedule.
+before the next one begins, and at the end of the schedule. Outages come first: they are long, and
+affect all brokers.
 """
 
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from chaos.cluster_faults import (
     BrokerKill,
@@ -19,6 +20,8 @@ from chaos.cluster_faults import (
     EtcdKill,
     EtcdPause,
     FaultyLinks,
+    S3Kill,
+    S3Pause,
 )
 from services.cluster import client_link, etcd_link, s3_link
 from services.link_fault import Fault
@@ -29,6 +32,9 @@ PAUSE_BETWEEN_S = (1.0, 5.0)
 """Between faults, so that clients make progress."""
 LASTS_S_MIN = 1.0
 """The shortest time from the beginning of a fault to the end of the schedule."""
+LATE_S_MAX = 120.0
+"""How late a request may reach a server at most."""
+WRITES = "^(PUT|POST|DELETE) "
 PAIR_SHARE = 0.4
 """The share of faults that get a second, concurrent fault."""
 
@@ -41,6 +47,7 @@ class ClusterShape:
     etcd_members: int
     lease_s: float
     """The time after which the others take over from a silent broker."""
+    late_s_max: float = LATE_S_MAX
 
     def s3_links(self, broker_ids: Sequence[int]) -> tuple[str, ...]:
         return tuple(map(s3_link, broker_ids))
@@ -71,14 +78,25 @@ class PlannedFault(NamedTuple):
     lasts_s: float
 
 
-def plan(seed: int, duration_s: float, shape: ClusterShape) -> list[Step]:
-    """A schedule for a cluster, ordered by start."""
+class Outage(NamedTuple):
+    """A service that no broker reaches for a long time."""
+
+    service: Literal["etcd", "s3"]
+    lasts_s: float
+
+
+def plan(
+    seed: int, duration_s: float, shape: ClusterShape, outages: Sequence[Outage] = ()
+) -> list[Step]:
+    """A schedule for a cluster, ordered by start, which begins with these outages."""
     rng = random.Random(seed)
     fault_makers = [*_BROKERS, *_S3, *_CLIENTS, *(_ETCD if shape.etcd_members else ())]
+    coming = [_outage(rng, shape, each) for each in outages]
     steps: list[Step] = []
     now_s = WARM_UP_S
     while now_s < duration_s - LASTS_S_MIN:
-        first = _step(now_s, rng.choice(fault_makers)(rng, shape), duration_s)
+        fault = coming.pop(0) if coming else rng.choice(fault_makers)(rng, shape)
+        first = _step(now_s, fault, duration_s)
         steps.append(first)
         second = rng.choice(fault_makers)(rng, shape)
         if rng.random() < PAIR_SHARE and not second.fault.targets & first.fault.targets:
@@ -144,6 +162,42 @@ def _etcd_pause(rng: random.Random, shape: ClusterShape) -> PlannedFault:
     return PlannedFault(EtcdPause(_etcd_members(rng, shape)), rng.uniform(1, 8))
 
 
+def _outage(rng: random.Random, shape: ClusterShape, outage: Outage) -> PlannedFault:
+    faults: list[ClusterFault]
+    if outage.service == "s3":
+        faults = [S3Kill(), S3Pause()]
+    else:
+        members = tuple(range(shape.etcd_members))
+        faults = [EtcdKill(members), EtcdPause(members)]
+    fault = CombinedFault(f"{outage.service} outage", (rng.choice(faults),))
+    return PlannedFault(fault, outage.lasts_s)
+
+
+def _s3_server(rng: random.Random, _shape: ClusterShape) -> PlannedFault:
+    return PlannedFault(rng.choice([S3Kill(), S3Pause()]), rng.uniform(1, 8))
+
+
+def _late(rng: random.Random, shape: ClusterShape, only: str = "") -> Fault:
+    late_ms_max = rng.choice([min(5.0, shape.late_s_max), shape.late_s_max]) * 1000
+    return Fault(
+        late_share=rng.choice([0.1, 0.5]), late_ms_min=500, late_ms_max=int(late_ms_max), only=only
+    )
+
+
+def _s3_late(rng: random.Random, shape: ClusterShape) -> PlannedFault:
+    """Writes and deletions fail, and are executed later."""
+    links = shape.s3_links(_some(rng, shape))
+    fault = _late(rng, shape, only=rng.choice([WRITES, WRITES, "^(POST|DELETE) "]))
+    return PlannedFault(FaultyLinks("s3 late", links, fault), rng.uniform(2, 9))
+
+
+def _etcd_late(rng: random.Random, shape: ClusterShape) -> PlannedFault:
+    """Requests fail, and are executed later."""
+    links = shape.etcd_links(_some(rng, shape))
+    lasts_s = rng.uniform(0.3, 1.5) * shape.lease_s
+    return PlannedFault(FaultyLinks("etcd late", links, _late(rng, shape)), lasts_s)
+
+
 def _isolated(rng: random.Random, shape: ClusterShape) -> PlannedFault:
     """One broker is cut off from etcd until others take over, without noticing.
 
@@ -203,6 +257,10 @@ _S3: Sequence[_FaultMaker] = (
     _s3("s3 answers lost", lambda rng: Fault(lost_share=rng.choice([0.1, 0.5]))),
     _s3("s3 answers cut", lambda _: Fault(cut_share=0.3)),
     _s3("s3 refused", lambda _: Fault(refuses=True)),
+    _s3_server,
+    _s3_late,
+    _s3_late,
+    _s3_late,
 )
 _ETCD: Sequence[_FaultMaker] = (
     _isolated,
@@ -215,4 +273,6 @@ _ETCD: Sequence[_FaultMaker] = (
     _etcd("etcd held", lambda _: Fault(holds="everything")),
     _etcd("etcd responses held", lambda _: Fault(holds="responses")),
     _etcd("etcd refused", lambda _: Fault(refuses=True)),
+    _etcd_late,
+    _etcd_late,
 )

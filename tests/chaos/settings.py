@@ -6,6 +6,7 @@ SETTINGS = {
     "storage_retention_check_interval_ms": "500",
     "storage_wal_puts_per_second": "100",
     "s3_health_window_sec": "4",
+    "auto_create_topics": "false",
     "group_initial_rebalance_delay_ms": "100",
     "log_level": "info",
 }

@@ -17,6 +17,7 @@ TESTS = Path(__file__).parents[1]
 FINISH_S_MAX = 150
 
 GROUP, AIO_GROUP = "group", "aio-group"
+RECREATED_PARTITIONS = 2
 
 
 class WorkloadOptions(NamedTuple):
@@ -27,6 +28,10 @@ class WorkloadOptions(NamedTuple):
     partitions: int
     directory: Path
     seed: int
+    control: tuple[str, ...]
+    """The control plane addresses of brokers."""
+    bucket: dict[str, str]
+    """The name, endpoint and keys of the bucket."""
 
 
 class Workload:
@@ -35,6 +40,8 @@ class Workload:
     def __init__(self, options: WorkloadOptions) -> None:
         self._options = options
         self.histories = options.directory / "histories"
+        self.recreated_histories = options.directory / "recreated"
+        """Those of the topic that is deleted and created again."""
         self.failures: list[str] = []
         """Clients that exited with an error."""
 
@@ -52,6 +59,8 @@ class Workload:
             self._start("aio-member", "aio-member", group=AIO_GROUP),
             self._start("probe", "probe-a", groups=groups),
             self._start("probe", "probe-b", groups=groups),
+            self._start("merger", "merger"),
+            self._start_on_recreated("recreator"),
         ]
         try:
             yield
@@ -64,8 +73,10 @@ class Workload:
 
     def run(self, role: str) -> None:
         """Run a client that ends without a stop signal."""
-        client = self._start(role, role, groups=(GROUP, AIO_GROUP))
-        self._finish(client)
+        self._finish(self._start(role, role, groups=(GROUP, AIO_GROUP)))
+
+    def run_on_recreated(self, role: str) -> None:
+        self._finish(self._start_on_recreated(role))
 
     def _start(
         self, role: str, name: str, *, group: str = "", groups: tuple[str, ...] = ()
@@ -81,9 +92,30 @@ class Workload:
             seed=random.Random(f"{options.seed} {name}").getrandbits(32),
             group=self._of_topic(group),
             groups=tuple(map(self._of_topic, groups)),
+            control=options.control,
+            bucket=options.bucket,
         )
+        return self._launch(client_options)
+
+    def _start_on_recreated(self, role: str) -> subprocess.Popen[bytes]:
+        """Start a client of the topic that is deleted and created again."""
+        options = self._options
+        return self._launch(
+            ClientOptions(
+                role,
+                role,
+                options.bootstrap,
+                f"recreated-{options.topic}",
+                RECREATED_PARTITIONS,
+                str(self.recreated_histories),
+                seed=random.Random(f"{options.seed} {role}").getrandbits(32),
+            )
+        )
+
+    def _launch(self, client_options: ClientOptions) -> subprocess.Popen[bytes]:
+        options = self._options
         options.directory.mkdir(parents=True, exist_ok=True)
-        with (options.directory / f"{name}.log").open("ab") as log:
+        with (options.directory / f"{client_options.name}.log").open("ab") as log:
             return subprocess.Popen(  # noqa: S603 - the command is our own.
                 [
                     sys.executable,

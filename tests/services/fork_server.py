@@ -122,6 +122,12 @@ def _fork(
     return ForkedCommand(arguments, reader)
 
 
+def _python_path() -> str:
+    """Tests first, and what the environment names, such as the sources of another checkout."""
+    tests, inherited = str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")
+    return os.pathsep.join([tests, inherited] if inherited else [tests])
+
+
 @cache
 def _connection() -> socket.socket:
     """Start the server of this process, and return the connection to it."""
@@ -130,7 +136,7 @@ def _connection() -> socket.socket:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST_BYTES_MAX)
         server = subprocess.Popen(  # noqa: S603 - the command is our own.
             [sys.executable, "-m", __name__, str(theirs.fileno())],
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+            env=os.environ | {"PYTHONPATH": _python_path()},
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
         )

@@ -14,8 +14,10 @@ from chaos.clients import (
     librdkafka_member,
     librdkafka_producer,
     librdkafka_reader,
+    merger,
     probe,
     recovery_check,
+    recreator,
 )
 from chaos.clients.options import ClientOptions, StopSignal
 
@@ -31,6 +33,9 @@ ROLES: dict[str, Callable[[ClientOptions, StopSignal], None]] = {
     "aio-producer": aio.produce,
     "aio-member": aio.consume,
     "probe": probe.probe,
+    "merger": merger.merge,
+    "recreator": recreator.recreate,
+    "recreator-final": recreator.read_live,
 }
 
 

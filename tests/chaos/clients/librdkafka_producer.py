@@ -18,7 +18,8 @@ IN_FLIGHT_MAX = 400
 FLUSH_S_MAX = 60
 
 COMMON = {"acks": "all", "linger.ms": 5, "reconnect.backoff.max.ms": 500}
-IDEMPOTENT = {"enable.idempotence": True}
+IDEMPOTENT = {"enable.idempotence": True, "debug": "eos"}
+"""Its log says why it began a new producer epoch, if it did."""
 PLAIN = {"enable.idempotence": False, "max.in.flight": 1}
 
 

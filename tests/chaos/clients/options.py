@@ -31,6 +31,10 @@ class ClientOptions(msgspec.Struct, frozen=True):
     group: str = ""
     groups: tuple[str, ...] = ()
     """The groups whose committed offsets the client fetches."""
+    control: tuple[str, ...] = ()
+    """The control plane addresses of brokers."""
+    bucket: dict[str, str] | None = None
+    """The name, endpoint and keys of the bucket."""
 
     def journal(self, session: int) -> Journal:
         """The history of one session: each is a separate process to the checker."""

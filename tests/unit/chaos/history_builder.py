@@ -12,6 +12,7 @@ from chaos.history import (
     Poll,
     Producer,
     Send,
+    TopicDeletion,
 )
 
 PARTITION = "topic/0"
@@ -73,6 +74,9 @@ class HistoryBuilder:
     def end_read(self, offset: int, *, began_ns: int | None = None) -> None:
         began_ns = self.later() if began_ns is None else began_ns
         self.add(EndRead("other", self.later(), began_ns, PARTITION, offset))
+
+    def topic_deleted(self, partition: str = PARTITION) -> None:
+        self.add(TopicDeletion("idempotent", self.later(), (partition,)))
 
     def failed(self, process: str, error: str) -> None:
         self.add(Failure(process, self.later(), error))

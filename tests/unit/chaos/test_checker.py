@@ -182,6 +182,23 @@ def test_value_in_another_partition_is_reported(builder):
     assert names(builder) == [Name.NEVER_SENT]
 
 
+# --- deleted topics -------------------------------------------------------------------------------
+
+
+def test_last_records_of_a_deleted_topic_need_not_be_read(builder):
+    builder.acknowledged("a", "b")
+    builder.read("reader", (0, "a"))
+    builder.topic_deleted()
+    assert check(builder.events) == []
+
+
+def test_lost_write_of_a_deleted_topic_is_reported(builder):
+    builder.acknowledged("a", "b", "c")
+    builder.read("reader", (0, "a"), (2, "c"))
+    builder.topic_deleted()
+    assert set(names(builder)) == {Name.LOST, Name.SKIP_INSIDE}
+
+
 # --- readers --------------------------------------------------------------------------------------
 
 

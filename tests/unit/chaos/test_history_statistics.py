@@ -1,5 +1,6 @@
 """The statistics of a history."""
 
+from chaos.history import Merge
 from chaos.history_statistics import statistics
 from unit.chaos.history_builder import PARTITION, STEP_NS, HistoryBuilder
 
@@ -22,6 +23,15 @@ def test_operations_are_counted_by_outcome():
         "commits": 1,
         "queries": 1,
     }
+
+
+def test_merges_and_topic_deletions_are_counted():
+    builder = HistoryBuilder()
+    builder.topic_deleted()
+    builder.add(Merge("merger", builder.later(), 2))
+    builder.add(Merge("merger", builder.later(), 3, "its segments have changed"))
+    counts = statistics(builder.events).counts
+    assert counts == {"topic deletions": 1, "merges": 1, "failed merges": 1}
 
 
 def test_longest_pause_is_measured_per_partition():
