@@ -13,6 +13,7 @@ from simulation.cluster import NO_FAULTS, SimulatedCluster
 from simulation.model import NAMESPACE, InvariantViolationError, PartitionModel
 
 REFUSED_COUNT: Final = 2
+ROLL_SECONDS: Final = 10
 REFUSED_SECONDS: Final = 90
 """Longer than the longest pause of a retry, and than any retention of the simulation."""
 
@@ -43,10 +44,14 @@ class StoreEvents:
         for topic, number, model in partitions:
             log = self._cluster.log(topic, number)
             broker = self._cluster.owner(topic, number)
-            broker.engine.roll_scheduler.schedule_roll(log, RollReason.EXPLICIT)
             if (topic, number, model) not in partitions[:REFUSED_COUNT]:
                 others.append((log, model, log.high_watermark, broker))
-        await asyncio.sleep(REFUSED_SECONDS)
+        for _ in range(REFUSED_SECONDS // ROLL_SECONDS):
+            for topic, number, _ in partitions:
+                # Again and again: a log that is scheduled for less is not scheduled for more.
+                scheduler = self._cluster.owner(topic, number).engine.roll_scheduler
+                scheduler.schedule_roll(self._cluster.log(topic, number), RollReason.EXPLICIT)
+            await asyncio.sleep(ROLL_SECONDS)
         for log, model, end_offset, broker in others:
             if not log.closed:
                 self._check_progress(log, model, end_offset, broker.clock_ms())
