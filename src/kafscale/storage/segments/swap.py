@@ -46,6 +46,7 @@ from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
+from kafscale.storage.objects.comparison import is_equal
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.read.log_reader import LogReader
 from kafscale.storage.segments.segment_writer import retry_while_open
@@ -249,7 +250,7 @@ class Swapper:
             stored = await self._store.get(key)
         except ObjectNotFoundError:
             return False
-        return await asyncio.to_thread(lambda: bytes(stored) == bytes(data))
+        return await is_equal(stored, [data])
 
     async def _put_merged(self, log: PartitionLog, new: StagedSegment) -> None:
         """Let readers ignore the segments whose records a new one holds."""
