@@ -266,7 +266,7 @@ class StorageEngine:
         """Delete every object of a deleted topic; return the number of objects."""
         prefix = object_keys.topic_prefix(self._namespace, directory)
         count = 0
-        async for chunk in self._store.list(prefix):
+        async for chunk in self._leased_store.list(prefix):
             await self._leased_store.delete([item.key for item in chunk])
             count += len(chunk)
         if count:

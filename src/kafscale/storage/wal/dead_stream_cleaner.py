@@ -259,7 +259,9 @@ class DeadStreamCleaner:
                 _Pin(range_.topic_id, range_.partition, range_.last_offset) for range_ in ranges
             ]
 
-        new = [item for item in items if item.key not in self._pins.keys() | self._damaged]
+        new = [
+            item for item in items if item.key not in self._pins and item.key not in self._damaged
+        ]
         await map_limited(load, new, READ_AHEAD)
 
     async def _read_ranges(self, item: ObjectInfo) -> list[wal_object.Range]:
