@@ -138,6 +138,7 @@ class SimulatedCluster:
         self.has_damage = False
         """Whether an object was damaged on purpose."""
         self._topic_count = 0
+        self._deleted_ids: list[bytes] = []
         self._list_lag_ms = (
             random.choice((0, 10, 1000, 20_000)) if Feature.LAGGING_LISTS in features else 0
         )
@@ -158,17 +159,22 @@ class SimulatedCluster:
         topic = SimulatedTopic(
             name, self._topic_count, partition_count, is_reused=name in self.topics
         )
+        if name in self.topics:
+            self._deleted_ids.append(self.topics[name].id)
         self.topics[name] = topic
         self.log_settings[topic.id] = random_log_settings(self.random)
         await self.metadata.add_topic(topic)
         await self._catalog.write(
-            CatalogTopic(
-                each.name,
-                each.id.hex(),
-                len(each.partitions),
-                id_in_keys=each.directory != each.name,
-            )
-            for each in self.topics.values()
+            [
+                CatalogTopic(
+                    each.name,
+                    each.id.hex(),
+                    len(each.partitions),
+                    id_in_keys=each.directory != each.name,
+                )
+                for each in self.topics.values()
+            ],
+            deleted_ids=self._deleted_ids,
         )
         return topic
 

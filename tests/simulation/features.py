@@ -13,8 +13,6 @@ class Feature(enum.Enum):
     """Jobs replace segments by ones without superseded records."""
     BUCKET_READERS = enum.auto()
     """Readers list the bucket without metadata, as Spark does."""
-    READERS_OF_REUSED_NAMES = enum.auto()
-    """Such readers also read topics whose name an earlier topic had."""
     SUSPENSIONS = enum.auto()
     """A process stops between two instructions, and continues after others have taken over."""
     METADATA_OUTAGES = enum.auto()

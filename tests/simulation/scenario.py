@@ -150,12 +150,8 @@ class Scenario:
     async def _read_bucket(self) -> None:
         """Read a partition without metadata."""
         topic, number, _ = self._random.choice(self._cluster.partitions())
-        is_reused = topic.directory != topic.name
-        features = self._cluster.features
-        if Feature.LAGGING_LISTS in features:
+        if Feature.LAGGING_LISTS in self._cluster.features:
             return  # A reader without metadata cannot know what its listing misses.
-        if is_reused and Feature.READERS_OF_REUSED_NAMES not in features:
-            return
         reading = asyncio.create_task(BucketReader(self._cluster).check(topic, number))
         self._readers.add(reading)
         if self._random.random() < 0.5:

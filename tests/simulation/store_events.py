@@ -24,6 +24,7 @@ class StoreEvents:
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
         self._random: Random = cluster.random
+        self._damaged_keys: set[str] = set()
 
     # --- refused writes -------------------------------------------------------------------------
 
@@ -97,12 +98,15 @@ class StoreEvents:
         keys = [item.key async for chunk in listing for item in chunk if item.key.endswith(suffix)]
         if suffix == object_keys.WAL_SUFFIX:
             keys = list({key.rpartition("/")[0]: key for key in keys}.values())
+        # What a damaged object says about its offsets cannot be used for the model.
+        keys = [key for key in keys if key not in self._damaged_keys]
         if not keys:
             return
         key = self._random.choice(keys)
         data = await objects.get(key)
         if await allow_missing(key, data):
             self._cluster.has_damage |= suffix != object_keys.INDEX_SUFFIX
+            self._damaged_keys.add(key)
             damaged = bytearray(data)
             position = self._random.randrange(len(damaged))
             damaged[position] ^= 1 << self._random.randrange(8)

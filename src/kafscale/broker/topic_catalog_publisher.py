@@ -16,12 +16,17 @@ class TopicCatalogPublisher:
 
     async def publish(self, topics: Mapping[str, Topic]) -> None:
         """Write the topics, if they have changed."""
-        await self._writer.write(map(_listed, topics.values()), self._topic_store.revision)
+        await self._writer.write(
+            map(_listed, topics.values()), self._topic_store.revision, self._topic_store.deleted_ids
+        )
 
     async def publish_restored(self) -> None:
         """Replace a catalog from which the topics were restored."""
-        topics = map(_listed, self._topic_store.topics.values())
-        await self._writer.replace(topics, self._topic_store.revision)
+        await self._writer.replace(
+            map(_listed, self._topic_store.topics.values()),
+            self._topic_store.revision,
+            self._topic_store.deleted_ids,
+        )
 
     def on_elected(self) -> None:
         """Read the catalog again: another controller may have written it since."""

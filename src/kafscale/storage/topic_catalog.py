@@ -1,11 +1,13 @@
 """The topic catalog: a JSON object that lists all topics, for readers without etcd.
 
 The controller writes it whenever topics change. It is derived from the metadata store, and may
-be a few seconds behind. If the metadata store has to be restored from an old snapshot, the catalog
-shows which topics were created and deleted since; so it contains the cluster id and the revision of
-the metadata store.
+be a few seconds behind. It also lists the ids of deleted topics of which the WAL may still have
+records: a topic id that is in neither list is newer than the catalog. If the metadata store has to
+be restored from an old snapshot, the catalog shows which topics were created and deleted since; so
+it contains the cluster id and the revision of the metadata store.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -20,6 +22,8 @@ from kafscale.text.topic_partition import topic_directory
 logger = get_logger(__name__)
 
 VERSION: Final = 1
+
+_ID: Final = re.compile("[0-9a-f]{32}")
 
 
 class CatalogTopic(msgspec.Struct, frozen=True):
@@ -47,7 +51,7 @@ class CatalogTopic(msgspec.Struct, frozen=True):
 
 
 class Catalog(msgspec.Struct, frozen=True):
-    """All topics, sorted by name."""
+    """All topics, sorted by name, and recently deleted ones."""
 
     topics: tuple[CatalogTopic, ...]
     version: int = VERSION
@@ -55,11 +59,26 @@ class Catalog(msgspec.Struct, frozen=True):
     """The cluster that owns the topics; empty if unknown."""
     revision: int = 0
     """The metadata store revision of this content; 0 if unknown."""
+    deleted_topic_ids: tuple[str, ...] = ()
+    """Topics whose deletion is still on record, as hexadecimal digits, ascending."""
+
+    @property
+    def deleted_ids(self) -> frozenset[bytes]:
+        return frozenset(map(bytes.fromhex, self.deleted_topic_ids))
 
 
-def encode(topics: Iterable[CatalogTopic], *, cluster_id: str = "", revision: int = 0) -> bytes:
+def encode(
+    topics: Iterable[CatalogTopic],
+    *,
+    cluster_id: str = "",
+    revision: int = 0,
+    deleted_ids: Iterable[bytes] = (),
+) -> bytes:
     by_name = tuple(sorted(topics, key=lambda topic: topic.name))
-    return msgspec.json.encode(Catalog(by_name, cluster_id=cluster_id, revision=revision))
+    deleted = tuple(sorted(topic_id.hex() for topic_id in deleted_ids))
+    return msgspec.json.encode(
+        Catalog(by_name, cluster_id=cluster_id, revision=revision, deleted_topic_ids=deleted)
+    )
 
 
 def decode(key: str, data: bytes) -> Catalog:
@@ -69,6 +88,9 @@ def decode(key: str, data: bytes) -> Catalog:
         raise DamagedObjectError(key, str(error)) from None
     if catalog.version != VERSION:
         raise DamagedObjectError(key, f"version {catalog.version} is unknown")
+    for topic_id in catalog.deleted_topic_ids:
+        if not _ID.fullmatch(topic_id):
+            raise DamagedObjectError(key, f"{topic_id!r} is not a topic id")
     return catalog
 
 
@@ -98,6 +120,14 @@ async def find_directory(store: ObjectStore, namespace: str, topic: str, topic_i
     return topic
 
 
+_Content = tuple[list[CatalogTopic], frozenset[bytes]]
+"""Topics, by name, and the ids of deleted topics."""
+
+
+def _content(topics: Iterable[CatalogTopic], deleted_ids: Iterable[bytes]) -> _Content:
+    return sorted(topics, key=lambda topic: topic.name), frozenset(deleted_ids)
+
+
 class CatalogWriter:
     """Writes the catalog of a cluster when its topics have changed.
 
@@ -110,26 +140,30 @@ class CatalogWriter:
         self._store = store
         self._key = object_keys.catalog_key(namespace)
         self._cluster_id = cluster_id
-        self._written: list[CatalogTopic] | None = None
+        self._written: _Content | None = None
 
     def forget(self) -> None:
         """Another process may have written the catalog since; call it after an election."""
         self._written = None
 
-    async def write(self, topics: Iterable[CatalogTopic], revision: int = 0) -> None:
+    async def write(
+        self, topics: Iterable[CatalogTopic], revision: int = 0, deleted_ids: Iterable[bytes] = ()
+    ) -> None:
         """Write the topics as of a revision; does nothing if they have not changed."""
-        listed = sorted(topics, key=lambda topic: topic.name)
-        if listed == self._written:
+        content = _content(topics, deleted_ids)
+        if content == self._written:
             return
         existing, etag = await self._existing()
         if existing is not None and not self._may_replace(existing, revision):
             return
-        await self._put(listed, revision, etag)
+        await self._put(content, revision, etag)
 
-    async def replace(self, topics: Iterable[CatalogTopic], revision: int) -> None:
+    async def replace(
+        self, topics: Iterable[CatalogTopic], revision: int, deleted_ids: Iterable[bytes] = ()
+    ) -> None:
         """Write the topics that were restored; the existing catalog was taken into account."""
         _, etag = await self._existing()
-        await self._put(sorted(topics, key=lambda topic: topic.name), revision, etag)
+        await self._put(_content(topics, deleted_ids), revision, etag)
 
     async def _existing(self) -> tuple[Catalog | None, str | None]:
         """The catalog and its ETag, if there is one."""
@@ -158,11 +192,14 @@ class CatalogWriter:
             return False
         return True
 
-    async def _put(self, listed: list[CatalogTopic], revision: int, etag: str | None) -> None:
+    async def _put(self, content: _Content, revision: int, etag: str | None) -> None:
         """Put the catalog, unless it has changed since it was read."""
-        data = [encode(listed, cluster_id=self._cluster_id, revision=revision)]
+        topics, deleted_ids = content
+        data = [
+            encode(topics, cluster_id=self._cluster_id, revision=revision, deleted_ids=deleted_ids)
+        ]
         if etag is None:
             await self._store.put(self._key, data)
         else:
             await self._store.replace(self._key, data, etag)
-        self._written = listed
+        self._written = content

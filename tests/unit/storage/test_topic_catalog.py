@@ -33,6 +33,19 @@ def test_catalog_contains_cluster_id_and_revision():
     asyncio.run(scenario())
 
 
+def test_catalog_lists_deleted_topics():
+    async def scenario():
+        store = MemoryObjectStore(lambda: 0)
+        writer = CatalogWriter(store, "default")
+        for deleted in ([], [b"b" * 16, b"a" * 16]):
+            await writer.write([ORDERS], deleted_ids=deleted)
+        catalog, _ = await topic_catalog.read(store, "default")
+        assert catalog.deleted_topic_ids == ("61" * 16, "62" * 16)
+        assert catalog.deleted_ids == {b"a" * 16, b"b" * 16}
+
+    asyncio.run(scenario())
+
+
 def test_catalog_without_cluster_id_is_read():
     data = b'{"topics":[{"name":"a","topic_id":"00","partition_count":1}],"version":1}'
     decoded = topic_catalog.decode("k", data)
@@ -40,7 +53,14 @@ def test_catalog_without_cluster_id_is_read():
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"[]", b'{"topics": [{"name": 1}]}', b'{"topics":[],"version":9}']
+    "data",
+    [
+        b"",
+        b"[]",
+        b'{"topics": [{"name": 1}]}',
+        b'{"topics":[],"version":9}',
+        b'{"topics":[],"deleted_topic_ids":["0f"]}',
+    ],
 )
 def test_invalid_catalog_is_damaged(data):
     with pytest.raises(DamagedObjectError, match="k"):

@@ -78,12 +78,22 @@ class TopicStore:
         self._deletion_listeners: list[Callable[[], None]] = []
         self._configs_cache = WatchCache(store, keys.TOPICS, self._config_changed, _is_config)
         self._deletions_cache = WatchCache(store, keys.DELETIONS, self._deletion_changed)
+        self._deleted_cache = WatchCache(store, keys.DELETED_TOPICS, lambda _key, _entry: None)
         self.topics: Mapping[str, Topic] = MappingProxyType(self._topics)
         self.by_id: Mapping[bytes, Topic] = MappingProxyType(self._by_id)
         self.deletions: Mapping[str, Topic] = MappingProxyType(self._deletions)
         """Deleted topics whose objects are not all deleted yet, by name."""
         self.retired: Mapping[str, Topic] = MappingProxyType(self._retired)
         """The last deleted topic of each name, from when its objects are deleted."""
+
+    @property
+    def deleted_ids(self) -> frozenset[bytes]:
+        """The ids of deleted topics of which there may still be records in the WAL."""
+        tombstones = [*self.deletions.values(), *self.retired.values()]
+        return frozenset(topic.id for topic in tombstones).union(
+            bytes.fromhex(key.removeprefix(keys.DELETED_TOPICS))
+            for key in self._deleted_cache.entries
+        )
 
     @property
     def connected(self) -> bool:
@@ -97,12 +107,14 @@ class TopicStore:
 
     async def start(self) -> None:
         """Read all topics, then watch them until `close`."""
+        await self._deleted_cache.start()
         await self._deletions_cache.start()
         await self._configs_cache.start()
 
     async def close(self) -> None:
         await self._configs_cache.close()
         await self._deletions_cache.close()
+        await self._deleted_cache.close()
 
     async def wait_for_revision(self, revision: int) -> None:
         """Wait until a change of a topic that was made at `revision` is visible."""

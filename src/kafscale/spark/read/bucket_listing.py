@@ -5,12 +5,15 @@ after that: records that are trimmed from the WAL in between were rolled into a 
 the segment listing shows them. In a fenced stream all objects below the fence are acknowledged; in
 a live stream, those below the first missing sequence number. Their records are durable.
 
-A topic that was deleted and created again has another directory. The catalog says which one is
-the current one; of a topic that it does not list yet, the directory that was written last.
+A topic that was deleted and created again has another id and another directory. The catalog says
+which topic is the current one. An id that it lists neither as current nor as deleted is newer than
+the catalog. Of a topic that it does not list, the id and the directory that were written last
+count.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 import msgspec
@@ -29,9 +32,14 @@ from kafscale.storage.bucket import (
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
-from kafscale.storage.topic_catalog import CatalogTopic
+from kafscale.storage.topic_catalog import Catalog, CatalogTopic
 from kafscale.storage.wal.streams import Streams
-from kafscale.text.topic_partition import TopicPartition, topic_of_directory
+from kafscale.text.topic_partition import (
+    TopicPartition,
+    id_of_directory,
+    topic_directory,
+    topic_of_directory,
+)
 
 ATTEMPTS_MAX: Final = 5
 """How often a listing is repeated when objects vanish during it, or when offsets are missing."""
@@ -106,10 +114,15 @@ class BucketLister:
         *,
         allow_gaps: bool,
     ) -> tuple[OffsetMap, int]:
-        topics, catalog_ms = await _read_catalog(store, self._namespace)
-        catalog = {name: topic for name, topic in topics.items() if matches(name)}
-        runs = _current_runs(await self._list_wal(store, matches), catalog, catalog_ms)
-        listing = await self._list_segments(store, names, matches, catalog)
+        published, catalog_ms = await _read_catalog(store, self._namespace)
+        deleted_ids = published.deleted_ids
+        all_runs = _without(deleted_ids, await self._list_wal(store, matches))
+        listed = {topic.name: topic for topic in published.topics if matches(topic.name)}
+        catalog = listed | _newer_topics(listed, catalog_ms, all_runs)
+        runs = _current_runs(all_runs, catalog)
+        prefixes = self._segment_prefixes(names, catalog, runs)
+        listings = await self._list_segments(store, prefixes, matches)
+        listing = _current_listing(listings, catalog, deleted_ids)
         ends = await _read_segment_ends(store, listing.segments)
         starts = await self._read_log_starts(store, listing.with_log_start)
         cataloged = {
@@ -161,17 +174,24 @@ class BucketLister:
 
     # --- segments -----------------------------------------------------------------------------
 
+    def _segment_prefixes(
+        self, names: frozenset[str] | None, catalog: Mapping[str, CatalogTopic], runs: _WalRuns
+    ) -> Sequence[str]:
+        if names is None:
+            return [f"{self._namespace}/"]
+        directories = {topic.directory for name, topic in catalog.items() if name in names}
+        directories |= names - catalog.keys()
+        directories |= {
+            topic_directory(name, run.topic_id)
+            for (name, _), partition_runs in runs.items()
+            if name not in catalog
+            for run in partition_runs
+        }
+        return [object_keys.topic_prefix(self._namespace, each) for each in directories]
+
     async def _list_segments(
-        self,
-        store: ObjectStore,
-        names: frozenset[str] | None,
-        matches: Callable[[str], bool],
-        catalog: Mapping[str, CatalogTopic],
-    ) -> _TopicListing:
-        prefixes = [f"{self._namespace}/"]
-        if names is not None:
-            directories = (catalog[name].directory if name in catalog else name for name in names)
-            prefixes = [object_keys.topic_prefix(self._namespace, each) for each in directories]
+        self, store: ObjectStore, prefixes: Sequence[str], matches: Callable[[str], bool]
+    ) -> Mapping[str, _DirectoryListing]:
         listings: dict[str, _DirectoryListing] = defaultdict(_DirectoryListing)
 
         async def list_prefix(prefix: str) -> None:
@@ -183,7 +203,7 @@ class BucketLister:
                         listings[ref.directory].with_log_start.append(ref.partition)
 
         await map_limited(list_prefix, prefixes, READS_MAX)
-        return _current_listing(listings, catalog)
+        return listings
 
     async def _read_log_starts(
         self, store: ObjectStore, directories: Sequence[tuple[str, int]]
@@ -210,13 +230,15 @@ def list_bucket(
 
 
 def _current_listing(
-    listings: Mapping[str, _DirectoryListing], catalog: Mapping[str, CatalogTopic]
+    listings: Mapping[str, _DirectoryListing],
+    catalog: Mapping[str, CatalogTopic],
+    deleted_ids: AbstractSet[bytes],
 ) -> _TopicListing:
     """Choose one directory of each topic."""
     current = {name: topic.directory for name, topic in catalog.items()}
     for directory in sorted(listings, key=lambda each: (listings[each].modified_ms, each)):
         name = topic_of_directory(directory)
-        if name not in catalog:
+        if name not in catalog and id_of_directory(directory) not in deleted_ids:
             current[name] = directory
     chosen = _TopicListing({}, [])
     for name, directory in current.items():
@@ -235,31 +257,51 @@ async def _read_segment_ends(store: ObjectStore, segments: _Segments) -> dict[To
     return dict(zip(segments, ends, strict=True))
 
 
-async def _read_catalog(store: ObjectStore, namespace: str) -> tuple[dict[str, CatalogTopic], int]:
+async def _read_catalog(store: ObjectStore, namespace: str) -> tuple[Catalog, int]:
     """Read the topic catalog that brokers publish, if any, and when it was written."""
     try:
-        catalog, modified_ms = await topic_catalog.read(store, namespace)
+        return await topic_catalog.read(store, namespace)
     except ObjectNotFoundError:
-        return {}, -1
-    return {topic.name: topic for topic in catalog.topics}, modified_ms
+        return Catalog(()), -1
 
 
-def _current_runs(runs: _WalRuns, catalog: dict[str, CatalogTopic], catalog_ms: int) -> _WalRuns:
-    """Drop the runs of deleted topics that had the name of an existing topic.
-
-    The topic ID that was written last is the existing one, unless the catalog is newer and says
-    otherwise.
-    """
-    newest: dict[str, tuple[int, bytes]] = {
-        name: (catalog_ms, topic.id) for name, topic in catalog.items()
-    }
-    for (topic, _), topic_runs in runs.items():
-        for run in topic_runs:
-            if run.modified_ms >= newest.get(topic, (-1, b""))[0]:
-                newest[topic] = (run.modified_ms, run.topic_id)
+def _without(deleted_ids: AbstractSet[bytes], runs: _WalRuns) -> _WalRuns:
+    """The runs of topics that are not deleted: a write of a deleted one may take effect late."""
     return {
-        topic_partition: [
-            run for run in partition_runs if run.topic_id == newest[topic_partition[0]][1]
-        ]
+        topic_partition: [run for run in partition_runs if run.topic_id not in deleted_ids]
         for topic_partition, partition_runs in runs.items()
+    }
+
+
+def _newer_topics(
+    listed: Mapping[str, CatalogTopic], catalog_ms: int, runs: _WalRuns
+) -> dict[str, CatalogTopic]:
+    """Topics that replaced a listed one of the same name after the catalog was written."""
+    newest: dict[str, WalRun] = {}
+    counts: dict[tuple[str, bytes], int] = {}
+    for (name, partition), partition_runs in runs.items():
+        for run in partition_runs:
+            if name not in listed or run.topic_id == listed[name].id:
+                continue
+            counts[name, run.topic_id] = max(counts.get((name, run.topic_id), 0), partition + 1)
+            written_ms = newest[name].modified_ms if name in newest else catalog_ms
+            if run.modified_ms >= written_ms:
+                newest[name] = run
+    return {
+        name: CatalogTopic(name, run.topic_id.hex(), counts[name, run.topic_id], id_in_keys=True)
+        for name, run in newest.items()
+    }
+
+
+def _current_runs(runs: _WalRuns, catalog: Mapping[str, CatalogTopic]) -> _WalRuns:
+    """Drop the runs of earlier topics of the same names."""
+    current = {name: topic.id for name, topic in catalog.items()}
+    all_runs = [(name, run) for (name, _), of_one in runs.items() for run in of_one]
+    for name, run in sorted(all_runs, key=lambda each: each[1].modified_ms):
+        if name not in catalog:
+            current[name] = run.topic_id
+    return {
+        (name, partition): [run for run in partition_runs if run.topic_id == current[name]]
+        for (name, partition), partition_runs in runs.items()
+        if partition_runs
     }

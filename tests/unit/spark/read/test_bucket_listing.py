@@ -8,6 +8,7 @@ from kafscale.storage import topic_catalog
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.topic_catalog import CatalogTopic
+from kafscale.text.topic_partition import topic_directory
 from unit.spark.stored_log import (
     NAMESPACE,
     TOPIC,
@@ -107,8 +108,9 @@ def ticking_store():
     return blocking(MemoryObjectStore(lambda: next(clock)))
 
 
-def put_catalog(store, *topics):
-    store.put(object_keys.catalog_key(NAMESPACE), [topic_catalog.encode(topics)])
+def put_catalog(store, *topics, deleted_ids=()):
+    data = topic_catalog.encode(topics, deleted_ids=deleted_ids)
+    store.put(object_keys.catalog_key(NAMESPACE), [data])
 
 
 def test_the_newest_topic_id_of_a_name_is_used():
@@ -116,6 +118,40 @@ def test_the_newest_topic_id_of_a_name_is_used():
         put_wal(store, 0, range(50), topic_id=b"o" * 16)
         put_wal(store, 1, range(10))
         assert listed(store)[TOPIC, 0].end_offset == 10
+
+
+OLD_ID = b"o" * 16
+
+
+def test_late_write_of_a_deleted_topic_is_ignored():
+    """A former owner's WAL object appears after the topic was created again."""
+    for listed_topics in ([CatalogTopic(TOPIC, TOPIC_ID.hex(), 1, id_in_keys=True)], []):
+        with ticking_store() as store:
+            put_wal(store, 0, range(3))
+            put_catalog(store, *listed_topics, deleted_ids=[OLD_ID])
+            put_wal(store, 1, range(50), topic_id=OLD_ID)
+            put_segment(store, range(50), topic=topic_directory(TOPIC, OLD_ID))
+            for names in ([TOPIC], None):
+                assert extents(listed(store, topics=names)[TOPIC, 0]) == [(0, 3, True)]
+
+
+def test_topic_that_is_newer_than_the_catalog_has_its_own_directory():
+    with ticking_store() as store:
+        put_segment(store, range(50))
+        put_catalog(store, CatalogTopic(TOPIC, OLD_ID.hex(), 1))
+        put_wal(store, 0, range(3, 5))
+        put_segment(store, range(3), topic=topic_directory(TOPIC, TOPIC_ID))
+        put_wal(store, 1, range(50, 60), topic_id=OLD_ID)
+        for names in ([TOPIC], None):
+            assert extents(listed(store, topics=names)[TOPIC, 0]) == [(0, 3, False), (3, 5, True)]
+
+
+def test_unlisted_topic_is_read_from_the_directory_of_its_id():
+    with ticking_store() as store:
+        put_catalog(store, deleted_ids=[OLD_ID])
+        put_segment(store, range(3), topic=topic_directory(TOPIC, TOPIC_ID))
+        put_wal(store, 0, range(3, 5))
+        assert extents(listed(store)[TOPIC, 0]) == [(0, 3, False), (3, 5, True)]
 
 
 def test_catalog_decides_topic_ids_and_lists_empty_topics():
