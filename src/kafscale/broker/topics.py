@@ -1,7 +1,8 @@
 """Creation of topics, and the clean-up of deleted ones.
 
-The topic store is the source of truth, and partition owners follow it. The controller completes a
-deletion, also one that an earlier controller did not finish:
+The topic store is the source of truth, and partition owners follow it. A new topic never meets
+objects that it does not own: if there are any under its name, it has its id in the keys of its
+objects. The controller completes a deletion, also one that an earlier controller did not finish:
 
 1. It waits until every other live broker has confirmed that it serves the topic no more. So no
    broker acknowledges a record for the old topic after the name is used again.
@@ -17,7 +18,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from kafscale.errors import KafscaleError, TopicExistsError
+from kafscale.errors import KafscaleError, OperatingError, TopicExistsError
 from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.store.base import Entry
 from kafscale.metadata.topics.store import TopicStore
@@ -26,6 +27,9 @@ from kafscale.observability.logging import get_logger
 logger = get_logger(__name__)
 
 RETRY_SECONDS: Final = 5.0
+
+LISTING_SECONDS_MAX: Final = 5.0
+"""How long the creation of a topic waits for a listing of the bucket."""
 
 SWEEP_AFTER_MS: Final = 24 * 60 * 60 * 1000
 FORGET_AFTER_MS: Final = 2 * SWEEP_AFTER_MS
@@ -36,6 +40,9 @@ WaitForLeaders = Callable[[Topic], Awaitable[None]]
 
 WaitUntilClosed = Callable[[Topic], Awaitable[None]]
 """Waits until no broker serves a deleted topic."""
+
+HasObjects = Callable[[str], Awaitable[bool]]
+"""Whether there are objects of a topic, by its directory."""
 
 DeleteObjects = Callable[[str], Awaitable[int]]
 """Deletes all objects of a topic, by its directory; returns how many there were."""
@@ -50,12 +57,14 @@ class Topics:
         *,
         wait_for_leaders: WaitForLeaders,
         wait_until_closed: WaitUntilClosed,
+        has_objects: HasObjects,
         delete_objects: DeleteObjects,
         clock: Callable[[], int],
     ) -> None:
         self._topic_store = topic_store
         self._wait_for_leaders = wait_for_leaders
         self._wait_until_closed = wait_until_closed
+        self._has_objects = has_objects
         self._delete_objects = delete_objects
         self._clock = clock
         self._deletions: dict[bytes, asyncio.Task[None]] = {}
@@ -65,11 +74,38 @@ class Topics:
         self, name: str, partition_count: int, configs: Mapping[str, str], timeout_ms: int
     ) -> Topic:
         """Create a topic; when this returns, its partitions have leaders, or soon will."""
+        self._topic_store.check_new(name, partition_count)
         topic = await self._topic_store.create(
-            name, partition_count, configs, self._clock(), uuid.uuid4().bytes, timeout_ms=timeout_ms
+            name,
+            partition_count,
+            configs,
+            self._clock(),
+            uuid.uuid4().bytes,
+            id_in_keys=await self._is_directory_used(name),
+            timeout_ms=timeout_ms,
         )
         await self._wait_for_leaders(topic)
         return topic
+
+    async def _is_directory_used(self, name: str) -> bool:
+        """Whether there are objects that a topic with the published layout would meet.
+
+        They may be left from before metadata was lost, or put there by another program. In doubt
+        the answer is yes.
+        """
+        try:
+            async with asyncio.timeout(LISTING_SECONDS_MAX):
+                is_used = await self._has_objects(name)
+        except (OperatingError, TimeoutError) as error:
+            logger.warning(
+                "objects not listed; the new topic has its id in keys",
+                topic=name,
+                reason=str(error) or "timed out",
+            )
+            return True
+        if is_used:
+            logger.warning("unknown objects kept; the new topic has its id in keys", topic=name)
+        return is_used
 
     async def create_if_missing(self, name: str, partition_count: int, timeout_ms: int) -> bool:
         """Create a topic unless it exists; returns whether this call created it."""

@@ -262,6 +262,14 @@ class StorageEngine:
             self.trimmer.drop_topic(topic_id, self._wal.next_sequence)
         self.reader.forget(object_keys.topic_prefix(self._namespace, directory))
 
+    async def has_objects(self, directory: str) -> bool:
+        """Whether there are objects under the keys of a topic."""
+        prefix = object_keys.topic_prefix(self._namespace, directory)
+        async for chunk in self._leased_store.list(prefix):
+            if chunk:
+                return True
+        return False
+
     async def delete_objects(self, directory: str) -> int:
         """Delete every object of a deleted topic; return the number of objects."""
         prefix = object_keys.topic_prefix(self._namespace, directory)

@@ -201,6 +201,7 @@ class ClusterNode:
             self._topic_store,
             wait_for_leaders=self.ownership.wait_for_leaders,
             wait_until_closed=closed_topics.wait_until_closed,
+            has_objects=self._storage.has_objects,
             delete_objects=self._delete_objects,
             clock=self._clock,
         )

@@ -162,9 +162,13 @@ class TopicStore:
         now_ms: int,
         topic_id: bytes,
         *,
+        id_in_keys: bool = False,
         timeout_ms: int | None = None,
     ) -> Topic:
-        """Create a topic, after the objects of an older topic of that name are deleted."""
+        """Create a topic, after the objects of an older topic of that name are deleted.
+
+        Its keys have its id if the caller says so, or if the name was used before.
+        """
         self.check_new(name, partitions)
         topic = Topic(
             name=name,
@@ -182,7 +186,7 @@ class TopicStore:
                 if tombstone is not None and not decode_topic(tombstone).emptied_ms:
                     await self._wait_until_emptied(tombstone)
                     continue
-                topic = replace(topic, id_in_keys=tombstone is not None)
+                topic = replace(topic, id_in_keys=id_in_keys or tombstone is not None)
                 is_unchanged = unchanged(tombstone) if tombstone else absent(keys.deletion(name))
                 done = await self._store.commit(
                     [absent(key), is_unchanged], [Put(key, encode_topic(topic))]

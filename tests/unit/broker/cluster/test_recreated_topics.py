@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from doubles import virtual_time
 from doubles.faulty_object_store import Fault, Rule
 from kafscale.broker.topics import FORGET_AFTER_MS, SWEEP_AFTER_MS, Topics
@@ -21,6 +23,7 @@ from unit.storage.engines import values_batch
 
 GET_SUFFIX = frozenset({"get_suffix"})
 PUT = frozenset({"put"})
+LIST = frozenset({"list"})
 
 
 class LateWatchStore(UnreachableStore):
@@ -208,6 +211,34 @@ def test_late_segment_of_a_deleted_topic_is_never_read_and_deleted_later():
     simulate(body)
 
 
+@pytest.mark.parametrize("listing", [None, Fault.DENIED, Fault.SLOW])
+def test_new_topic_never_meets_unknown_objects(listing):
+    """They may be all that is left of a topic whose metadata was lost; in doubt they exist."""
+
+    async def body(cluster):
+        broker = await cluster.broker(1)
+        unknown = "default/orders/0/segment-00000000000000000000.kfs"
+        await cluster.stores.objects.put(unknown, [b"unknown"])
+        if listing is not None:
+            cluster.stores.objects.rules.append(
+                Rule(fault=listing, operations=LIST, keys="*/orders/*", seconds=(60, 60))
+            )
+        topic = await broker.services.topics.create("orders", 1, {}, 30_000)
+        cluster.stores.objects.rules.clear()
+        assert topic.directory == f"orders@{topic.id.hex()}"
+        await until(lambda: is_served(broker, 1))
+        assert broker.log("orders").end_offset == 0
+        await broker.write("orders", virtual_time.clock_ms())
+        await roll_all(broker, "orders")
+        await broker.services.topic_store.delete("orders")
+        await broker.services.topics.create("orders", 1, {}, 30_000)
+        assert await object_keys(cluster, "/orders/") == [unknown]
+        other = await broker.services.topics.create("payments", 1, {}, 30_000)
+        assert other.directory == "payments"
+
+    simulate(body)
+
+
 def topics_later(broker, later_ms):
     """The duties of a broker as if that much time had passed."""
     ownership = broker.node.ownership
@@ -215,6 +246,7 @@ def topics_later(broker, later_ms):
         broker.services.topic_store,
         wait_for_leaders=ownership.wait_for_leaders,
         wait_until_closed=ownership.wait_for_leaders,
+        has_objects=broker.services.storage.has_objects,
         delete_objects=broker.services.storage.delete_objects,
         clock=lambda: virtual_time.clock_ms() + later_ms,
     )

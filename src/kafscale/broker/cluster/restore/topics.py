@@ -12,9 +12,10 @@ was written to. Invariants:
    metadata was lost.
 4. The number of partitions never shrinks: it is the largest number of all sources.
 
-A deleted topic gets a tombstone, so that its objects are deleted in the usual way. If its name was
-used again since, the tombstone says that its objects are deleted: the new topic has its id in the
-keys of its objects. Next to a topic without, a tombstone is wrong itself, and is removed.
+A deleted topic gets a tombstone, so that its objects are deleted in the usual way; objects that
+no record of a deletion covers are kept. If its name was used again since, the tombstone says that
+its objects are deleted: the new topic has its id in the keys of its objects. Next to a topic
+without, a tombstone is wrong itself, and is removed.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -221,9 +222,18 @@ class TopicEvidence:
     # --- topics that do not exist ---------------------------------------------------------------
 
     def _tombstone(self, name: str) -> Topic | None:
-        """The tombstone that leads to the deletion of a topic's objects."""
+        """The tombstone that leads to the deletion of a topic's objects.
+
+        Objects of which neither the metadata nor the catalog says that they were deleted are kept.
+        """
         former = self.topics.get(name) or self.tombstones.get(name)
-        return former or self._newest(name, self._scan_of(name).objects)
+        deleted_ids = self._deleted_ids
+        proven = {
+            directory: scan
+            for directory, scan in self._scan_of(name).objects.items()
+            if id_of_directory(directory) in deleted_ids
+        }
+        return former or self._newest(name, proven)
 
     def _retired(self, current: Topic) -> Topic | None:
         """The tombstone that stays next to a topic whose name was used before."""
@@ -240,6 +250,12 @@ class TopicEvidence:
     def _listed(self) -> Mapping[str, CatalogTopic]:
         catalog = self.inventory.catalog
         return {topic.name: topic for topic in catalog.topics} if catalog else {}
+
+    @property
+    def _deleted_ids(self) -> frozenset[bytes]:
+        """The topics that a verified catalog lists as deleted."""
+        catalog = self.inventory.catalog
+        return catalog.deleted_ids if catalog and self._is_catalog_verified else frozenset()
 
     @property
     def _catalog_cluster_id(self) -> str:

@@ -34,8 +34,13 @@ def listed(topic_id=OLD, partitions=1, version=1, **configs):
     return CatalogTopic("t", topic_id.hex(), partitions, configs, 7, version)
 
 
-def catalog(*topics, revision=CATALOG_REVISION, cluster_id=CLUSTER_ID):
-    return Catalog(topics, cluster_id=cluster_id, revision=revision)
+def catalog(*topics, revision=CATALOG_REVISION, cluster_id=CLUSTER_ID, deleted=()):
+    return Catalog(
+        topics,
+        cluster_id=cluster_id,
+        revision=revision,
+        deleted_topic_ids=tuple(topic_id.hex() for topic_id in deleted),
+    )
 
 
 def scanned(*, wal=(), objects=()):
@@ -177,9 +182,20 @@ def test_topic_of_a_name_that_was_used_before_has_its_id_in_keys():
     assert (after.id, after.partitions, after.id_in_keys) == (NEW, 3, True)
 
 
-def test_objects_of_a_deleted_topic_get_a_tombstone():
-    after, tombstone = repair(catalog_object=catalog(), scan=scanned(objects=[(2, LONG_AGO_MS)]))
-    assert (after, tombstone.id, tombstone.partitions) == (None, RANDOM, 3)
+def test_objects_of_an_unknown_topic_are_kept():
+    scan = scanned(objects=[(2, LONG_AGO_MS)])
+    scan.objects[f"t@{NEW.hex()}"].add(2, LONG_AGO_MS)
+    assert repair(catalog_object=catalog(), scan=scan) == "unchanged"
+    unverified = catalog(deleted=[NEW], cluster_id="theirs")
+    _, tombstone = repair(catalog_object=unverified, scan=scan)
+    assert tombstone is None
+
+
+def test_objects_of_a_topic_that_the_catalog_lists_as_deleted_get_a_tombstone():
+    scan = scanned(objects=[(2, LONG_AGO_MS)])
+    scan.objects[f"t@{NEW.hex()}"].add(2, LONG_AGO_MS - 1)
+    after, tombstone = repair(catalog_object=catalog(deleted=[NEW]), scan=scan)
+    assert (after, tombstone.id, tombstone.directory) == (None, NEW, f"t@{NEW.hex()}")
 
 
 def test_old_wal_records_alone_are_left_to_the_stream_cleanup():
