@@ -26,11 +26,18 @@ async def gather_or_cancel(coroutines: Iterable[Coroutine[Any, Any, Result]]) ->
 async def map_limited(
     function: Callable[[Item], Awaitable[Result]], items: Iterable[Item], limit: int
 ) -> list[Result]:
-    """Call a function for each item, at most `limit` at a time; return the results in order."""
-    slots = asyncio.Semaphore(limit)
+    """Call a function for each item, at most `limit` at a time; return the results in order.
 
-    async def call(item: Item) -> Result:
-        async with slots:
-            return await function(item)
+    No turn on the event loop grows with the number of items: there are `limit` tasks, and each
+    gives way after every call.
+    """
+    numbered = enumerate(items)
+    results: dict[int, Result] = {}
 
-    return await gather_or_cancel(map(call, items))
+    async def call_next() -> None:
+        for number, item in numbered:
+            results[number] = await function(item)
+            await asyncio.sleep(0)
+
+    await gather_or_cancel(call_next() for _ in range(limit))
+    return [results[number] for number in range(len(results))]

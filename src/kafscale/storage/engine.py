@@ -37,9 +37,6 @@ from kafscale.storage.wal.writer import WalWriter
 
 logger = get_logger(__name__)
 
-PARALLEL_OPENS_MAX = 32
-"""Limit of logs that are opened concurrently."""
-
 RELEASE_PAUSE_SECONDS = 1.0
 """How long a release may reject appends; longer, and it fails."""
 RELEASE_REST_BYTES = 1 << 20
@@ -103,8 +100,7 @@ class StorageEngine:
             index_interval_bytes=settings.index_interval_bytes,
             counters=self.counters,
         )
-        opens = asyncio.Semaphore(PARALLEL_OPENS_MAX)
-        segment_recovery = SegmentRecovery(store, namespace, self.reader, self.memory, opens)
+        segment_recovery = SegmentRecovery(store, namespace, self.reader, self.memory)
         self._streams = Streams(store, namespace, clock)
         self._log_opener = LogOpener(store, namespace, self._streams, segment_recovery, clock)
         self.logs = LogDirectory()
@@ -198,6 +194,7 @@ class StorageEngine:
         started_ms = self._clock()
         self.reader.forget_partitions((one.directory, one.partition) for one in partitions)
         opened = await self._log_opener.open(partitions)
+        await asyncio.sleep(0)  # What follows is a turn of its own: about 4 ms for 1,000 logs.
         if wal.is_closed:
             opened.close()
             raise NotOwnerError("the broker session ended while logs were opened")

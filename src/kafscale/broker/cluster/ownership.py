@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from kafscale.aio.events import Notifier
+from kafscale.aio.pacer import Pacer
 from kafscale.broker.cluster.closed_topics import ClosedTopics
 from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.transfer import OwnershipTransfer
@@ -44,6 +45,9 @@ logger = get_logger(__name__)
 RETRY_SECONDS: Final = 0.5
 LEADER_WAIT_SECONDS_MAX: Final = 5.0
 """How long CreateTopics waits until the partitions have leaders."""
+
+PARTITIONS_PER_TURN: Final = 1_000
+"""How many partitions are handled in one turn on the event loop: about 3 ms."""
 
 FIRST_LEADER_EPOCH: Final = 0
 
@@ -251,7 +255,9 @@ class Ownership:
         states = await self._load_states(assignments)
         to_open: list[PartitionToOpen] = []
         settings: dict[str, LogSettings] = {}
+        pacer = Pacer(PARTITIONS_PER_TURN)
         for assignment in assignments:
+            await pacer.step()
             topic = self._topic_store.get(assignment.topic)
             if topic is not None and self._exists(assignment):
                 self._guards.add(assignment)
@@ -259,7 +265,9 @@ class Ownership:
                 if topic.name not in settings:
                     settings[topic.name] = resolve(topic.configs, self._defaults)
                 to_open.append(_partition_to_open(topic, settings[topic.name], assignment, state))
-        for log in await self._storage.open(to_open):
+        opened = await self._storage.open(to_open)
+        await asyncio.sleep(0)  # Adding the logs took a turn.
+        for log in opened:
             if self._topic_store.by_id.get(log.topic_id) is None:
                 self._storage.remove(log)  # The topic was deleted meanwhile.
         self._mark_served(

@@ -12,7 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kafscale.aio.gather import gather_or_cancel
+from kafscale.aio.gather import map_limited
+from kafscale.aio.pacer import Pacer
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView
@@ -36,6 +37,12 @@ logger = get_logger(__name__)
 
 SECTION_SEARCH_MAX = 8
 """How many segments are searched, from the newest, for missing index sections."""
+
+PARALLEL_OPENS_MAX = 32
+"""Limit of listings, and of logs, that are read concurrently."""
+
+SEGMENTS_PER_TURN = 5_000
+"""How many segments are added to a list in one turn on the event loop: about 2 ms."""
 
 WHOLE_TOPIC_MIN = 16
 """With this number of partitions of a topic, list the whole topic in one request."""
@@ -79,24 +86,26 @@ class SegmentRecovery:
         namespace: str,
         reader: LogReader,
         memory: TailMemory,
-        parallel: asyncio.Semaphore,
     ) -> None:
         self._store = store
         self._namespace = namespace
         self._reader = reader
         self._memory = memory
-        self._parallel = parallel
+        self._parallel = asyncio.Semaphore(PARALLEL_OPENS_MAX)
+        """Shared by concurrent calls of `open`."""
 
     async def open(self, partitions: Sequence[PartitionToOpen], now_ms: int) -> list[PartitionLog]:
         """Open logs from their segments; the WAL is not replayed yet."""
         opened: list[PartitionLog] = []
+
+        async def open_one(partition: PartitionToOpen) -> None:
+            await self._open(partition, listing, now_ms, opened)
+
         try:
             listing = await self._list(
                 partition for partition in partitions if not partition.is_new
             )
-            await gather_or_cancel(
-                self._open(partition, listing, now_ms, opened) for partition in partitions
-            )
+            await map_limited(open_one, partitions, PARALLEL_OPENS_MAX)
         except BaseException:
             for log in opened:
                 log.close()
@@ -123,7 +132,11 @@ class SegmentRecovery:
                     for number in numbers
                 ]
         listing: Listing = defaultdict(list)
-        await gather_or_cancel(self._list_below(prefix, listing) for prefix in prefixes)
+
+        async def list_one(prefix: str) -> None:
+            await self._list_below(prefix, listing)
+
+        await map_limited(list_one, prefixes, PARALLEL_OPENS_MAX)
         return listing
 
     async def _list_below(self, prefix: str, listing: Listing) -> None:
@@ -147,8 +160,10 @@ class SegmentRecovery:
     ) -> None:
         """Open a log and add it to `opened` before it holds anything, so that it gets closed."""
         segments = SegmentList()
+        pacer = Pacer(SEGMENTS_PER_TURN)
         for base_offset, size_bytes in listing.get((partition.directory, partition.partition), ()):
             segments.append(base_offset, base_offset, size_bytes)
+            await pacer.step()
         if not len(segments):
             opened.append(self._new_log(partition, segments))
             return
@@ -158,11 +173,11 @@ class SegmentRecovery:
             opened.append(log)
             if len(segments):
                 await self._restore(log, now_ms)
-        pacer = new_pacer()
+        run_pacer = new_pacer()
         for _, batches in sorted(damaged.items()):
             if batches:
                 run = await asyncio.to_thread(BatchRun.from_batches, batches)
-                await recover_run(log, run, now_ms, pacer)
+                await recover_run(log, run, now_ms, run_pacer)
 
     def _new_log(self, partition: PartitionToOpen, segments: SegmentList) -> PartitionLog:
         log = PartitionLog(

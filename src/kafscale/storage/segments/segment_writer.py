@@ -91,6 +91,21 @@ class RolledSegment(msgspec.Struct, frozen=True, gc=False):
         )
 
 
+class RecoveryState:
+    """Producer state and leader epochs of a log, copied so that a thread can encode them."""
+
+    def __init__(self, log: PartitionLog) -> None:
+        self._producers = log.producers.copy()
+        self._epochs = log.epochs.copy()
+
+    def sections_at(self, end_offset: int) -> dict[bytes, bytes]:
+        """The sections of the index of a segment that ends at the offset."""
+        return {
+            PRODUCERS_SECTION: self._producers.snapshot_at(end_offset),
+            EPOCHS_SECTION: self._epochs.snapshot_at(end_offset),
+        }
+
+
 class SegmentWriter:
     """Writes segments from the tails of logs."""
 
@@ -153,7 +168,8 @@ class SegmentWriter:
         if not unrolled.runs:
             return None
         async with self._builds:
-            built = await asyncio.to_thread(self._build, log, unrolled, started_ms)
+            state = RecoveryState(log)
+            built = await asyncio.to_thread(self._build, log, unrolled, state, started_ms)
         rolled = await self._write(log, built)
         log.check_open()
         log.on_rolled(
@@ -179,7 +195,9 @@ class SegmentWriter:
             await self._save_state(log)
             log.saved_offset = rolled_offset
 
-    def _build(self, log: PartitionLog, unrolled: Unrolled, created_ms: int) -> segment.Built:
+    def _build(
+        self, log: PartitionLog, unrolled: Unrolled, state: RecoveryState, created_ms: int
+    ) -> segment.Built:
         """Build the segment; runs in a thread, because it is CPU-bound."""
         builder = segment.Builder(
             created_ms,
@@ -190,7 +208,7 @@ class SegmentWriter:
         for view, positions in unrolled.slices(log.settings.segment_bytes):
             if not builder.extend(view, positions):
                 break
-        return builder.finish(_sections(log, builder.next_offset))
+        return builder.finish(state.sections_at(builder.next_offset))
 
     async def _write(self, log: PartitionLog, built: segment.Built) -> RolledSegment:
         """Write the segment and then its index."""
@@ -231,7 +249,8 @@ class SegmentWriter:
             self._index_interval_bytes,
             prior_max_timestamp_ms=log.rolled_max_timestamp_ms,
         )
-        adopted.sections.update(_sections(log, next_offset))
+        state = RecoveryState(log)
+        adopted.sections.update(await asyncio.to_thread(state.sections_at, next_offset))
         return RolledSegment(
             built.base_offset,
             next_offset,
@@ -282,11 +301,3 @@ def _is_same(batch: BatchView, ours: BatchView) -> bool:
     if batch.buffer == ours.buffer:
         return True
     return all(field(batch) == field(ours) for field in _FIELDS) and inflate(batch) == inflate(ours)
-
-
-def _sections(log: PartitionLog, end_offset: int) -> dict[bytes, bytes]:
-    """Producer state and leader epochs at the segment's end, for recovery."""
-    return {
-        PRODUCERS_SECTION: log.producers.snapshot_at(end_offset),
-        EPOCHS_SECTION: log.epochs.snapshot_at(end_offset),
-    }

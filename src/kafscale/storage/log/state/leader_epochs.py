@@ -89,6 +89,13 @@ class LeaderEpochs:
             del self._start_offsets[: below - 1]
             self._start_offsets[0] = log_start_offset
 
+    def copy(self) -> "LeaderEpochs":
+        """A copy that a thread can encode while the original changes."""
+        copied = LeaderEpochs()
+        copied._epochs = self._epochs.copy()
+        copied._start_offsets = self._start_offsets.copy()
+        return copied
+
     def snapshot_at(self, end_offset: int) -> bytes:
         """Encode the epochs as of `end_offset` as a section of an index."""
         return encode_section(

@@ -169,14 +169,20 @@ class Producers:
 
     # --- snapshots ------------------------------------------------------------------------------
 
-    def snapshot_at(self, end_offset: int) -> bytes:
-        """Encode the state as of `end_offset` as a section of an index.
+    def copy(self) -> "Producers":
+        """A copy that a thread can encode while batches are recorded in the original.
 
-        It may run in a thread while batches are recorded: it works on copies, each made in one step
-        of the interpreter, and what is recorded meanwhile is above `end_offset` (invariant 2).
+        Both share the lists of batches: what is recorded after the copy is above the offsets that
+        were appended before it (invariant 2).
         """
+        copied = Producers(self._count_max)
+        copied._producers = self._producers.copy()
+        return copied
+
+    def snapshot_at(self, end_offset: int) -> bytes:
+        """Encode the state as of `end_offset` as a section of an index."""
         known = []
-        for producer_id, batches in self._producers.copy().items():
+        for producer_id, batches in self._producers.items():
             window = batches[:]
             epoch, _, _, _, last_offset, _ = window[-1]
             if not (

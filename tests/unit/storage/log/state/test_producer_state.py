@@ -165,7 +165,7 @@ def test_only_batches_needed_after_a_crash_are_kept():
     assert len(log.producers._producers[PRODUCER]) == WINDOW_BATCHES
 
 
-def test_snapshot_in_a_thread_does_not_see_what_is_recorded_meanwhile():
+def test_copy_in_a_thread_does_not_see_what_is_recorded_meanwhile():
     producers = Producers()
     for offset in range(2000):
         producers.record(offset % 500, 0, offset // 500, offset // 500, offset, offset, 1, offset)
@@ -174,7 +174,7 @@ def test_snapshot_in_a_thread_does_not_see_what_is_recorded_meanwhile():
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(1) as threads:
-            snapshots = [threads.submit(producers.snapshot_at, 2000) for _ in range(20)]
+            snapshots = [threads.submit(producers.copy().snapshot_at, 2000) for _ in range(20)]
             for offset in range(2000, 30_000):
                 sequence = offset // 700
                 producers.record(offset % 700, 0, sequence, sequence, offset, offset, 1, 2000)
