@@ -81,11 +81,7 @@ class SegmentRecovery:
     """Opens logs from segments."""
 
     def __init__(
-        self,
-        store: ObjectStore,
-        namespace: str,
-        reader: LogReader,
-        memory: TailMemory,
+        self, store: ObjectStore, namespace: str, reader: LogReader, memory: TailMemory
     ) -> None:
         self._store = store
         self._namespace = namespace
