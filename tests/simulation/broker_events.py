@@ -35,8 +35,8 @@ class BrokerEvents:
         """The zombies that are not suspended."""
         return [zombie for zombie in self.zombies if zombie.store.resumed is None]
 
-    async def crash(self) -> None:
-        broker = self.any_broker()
+    async def crash(self, broker: Broker | None = None) -> None:
+        broker = broker or self.any_broker()
         await broker.crash()
         if self._random.random() < 0.5:
             await asyncio.sleep(self._random.uniform(0, 3))

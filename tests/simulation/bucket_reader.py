@@ -8,7 +8,7 @@ at its offset from then on.
 from types import SimpleNamespace
 from typing import Any, Final
 
-from kafscale.errors import DamagedObjectError, ObjectNotFoundError, OperatingError
+from kafscale.errors import DamagedObjectError, ObjectNotFoundError, OperatingError, RecordsError
 from kafscale.records import BatchView, iterate, split
 from kafscale.spark.plan.offset_map import Extent, PartitionOffsets
 from kafscale.spark.read.bucket_listing import BucketLister
@@ -42,7 +42,7 @@ class BucketReader:
                 found = await self._read(listed, model)
             except ObjectNotFoundError:
                 continue
-            except DamagedObjectError as error:
+            except (DamagedObjectError, RecordsError) as error:
                 if not self._cluster.has_damage:
                     raise InvariantViolationError(f"{topic.name}/{number}: {error}") from error
                 return
@@ -57,6 +57,7 @@ class BucketReader:
         found: Found = {}
         for extent in listed.extents:
             for batch in await read_extent(self._store, extent):
+                batch.verify_checksum()  # Else a flipped bit may give a batch any length.
                 model.check_batch(batch)
                 for record in iterate(batch):
                     if extent.start_offset <= record.offset < extent.end_offset:

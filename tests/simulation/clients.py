@@ -55,6 +55,7 @@ class Producer:
         self._idempotent = idempotent
         self._random = cluster.random
         self._assumed_leader = assumed_leader
+        self._epoch = 0
         self._sequence = 0
         self._counter = 0
         self._acknowledged: deque[SentBatch] = deque(maxlen=IN_FLIGHT_MAX)
@@ -74,9 +75,13 @@ class Producer:
             await asyncio.sleep(self._random.choice((0, 0, 0.01, 0.3, 2)))
 
     async def _deliver(self, window: list[SentBatch]) -> None:
-        """Send until everything is acknowledged; a producer without idempotence sends once."""
+        """Send until everything is acknowledged; a producer without idempotence sends once.
+
+        A producer whose earlier batches were lost gives up, and continues with the next epoch.
+        """
         while not self._topic.is_deleted:
-            if await self._try(window) or not self._idempotent:
+            epoch = self._epoch
+            if await self._try(window) or not self._idempotent or self._epoch != epoch:
                 return
             await asyncio.sleep(self._random.uniform(0.05, 0.5))
 
@@ -91,7 +96,9 @@ class Producer:
                 break
             except OutOfOrderSequenceError as error:
                 is_owner = self._cluster.is_owner(broker, self._topic, self._partition)
-                if is_owner and not self._is_deleted(sent):
+                if is_owner and self._model.has_damage():
+                    self._start_epoch()
+                elif is_owner and not self._is_deleted(sent):
                     start = self._model.start_seen
                     raise InvariantViolationError(
                         f"{self._topic.name}/{self._partition} from {start}: {error}"
@@ -130,8 +137,19 @@ class Producer:
                 )
         return not durable.cancelled() and durable.exception() is None
 
+    def _start_epoch(self) -> None:
+        """Continue as clients do after an error of sequences: the batches before are not sent."""
+        self._epoch += 1
+        self._sequence = 0
+        self._acknowledged.clear()
+
     def _is_deleted(self, sent: SentBatch) -> bool:
         return sent.base_offset is not None and sent.base_offset < self._model.start_seen
+
+    def _is_damaged(self, sent: SentBatch) -> bool:
+        """Whether an acknowledged batch may be lost, and was appended again."""
+        start = sent.base_offset
+        return start is not None and self._model.is_damaged(start, start + len(sent.values))
 
     def _acknowledge(self, sent: SentBatch, appended: AppendResult) -> None:
         if self._topic.is_deleted:
@@ -140,7 +158,7 @@ class Producer:
             return
         base_offset = appended.base_offset
         is_moved = sent.base_offset not in {None, base_offset}
-        if is_moved and not self._is_deleted(sent):
+        if is_moved and not self._is_deleted(sent) and not self._is_damaged(sent):
             raise InvariantViolationError(
                 f"{sent.values} was at {sent.base_offset}, and now at {base_offset}"
             )
@@ -172,7 +190,7 @@ class Producer:
         data = build(
             records,
             producer_id=self._number if self._idempotent else -1,
-            producer_epoch=0 if self._idempotent else -1,
+            producer_epoch=self._epoch if self._idempotent else -1,
             base_sequence=self._sequence if self._idempotent else -1,
         )
         self._sequence += count
@@ -210,6 +228,8 @@ class Reader:
                     await asyncio.sleep(0.1)
                     continue
                 following = start_offset = log.start_offset
+            if following == offset and model.is_damaged(offset, end_offset):
+                break  # The last records are lost: a client waits here for the next ones.
             if following <= offset:
                 raise InvariantViolationError(f"{log!r}: nothing could be read from {offset}")
             offset = following

@@ -21,7 +21,15 @@ EXPECTED_ERRORS = frozenset(
 )
 """Logged errors that scenarios cause on purpose."""
 
-DAMAGE_ERRORS = frozenset({"damaged WAL object skipped", "damaged segment", "offsets missing"})
+DAMAGE_ERRORS = frozenset(
+    {
+        "damaged WAL object",
+        "damaged WAL object kept",
+        "damaged segment",
+        "object kept in quarantine",
+        "offsets missing",
+    }
+)
 """Logged errors of scenarios that damage objects."""
 
 

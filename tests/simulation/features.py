@@ -32,7 +32,7 @@ class Feature(enum.Enum):
     DAMAGED_SEGMENTS = enum.auto()
     """A bit of a segment is flipped."""
     DAMAGED_WAL = enum.auto()
-    """A bit of the newest object of a WAL stream is flipped."""
+    """A bit of the newest object of a WAL stream is flipped, but not of its table."""
 
 
 ENABLED: Final = frozenset(

@@ -3,7 +3,7 @@
 from collections import Counter
 from contextlib import suppress
 
-from kafscale.errors import OperatingError
+from kafscale.errors import DamagedObjectError, OperatingError
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.segments.segment_writer import RollReason
 from kafscale.storage.wal.dead_stream_cleaner import ABANDONED_MS, FENCE_RETENTION_MS
@@ -59,7 +59,7 @@ class RemainingObjects:
         counting: Counter[tuple[int, int]] = Counter()
         for key in keys:
             partition_key = object_keys.parse_wal(NAMESPACE, key)
-            if partition_key is not None and not await self._is_fence(key):
+            if partition_key is not None and not await self._is_kept(key):
                 counting[partition_key.broker_id, partition_key.epoch] += 1
         if any(count > 1 for count in counting.values()):
             raise InvariantViolationError(f"more than the newest are left of the WAL: {counting}")
@@ -84,5 +84,12 @@ class RemainingObjects:
         listing = self._cluster.objects.list(f"{NAMESPACE}/")
         return [item.key async for chunk in listing for item in chunk]
 
-    async def _is_fence(self, key: str) -> bool:
-        return wal_object.decode(key, await self._cluster.objects.get(key)).header.is_fence
+    async def _is_kept(self, key: str) -> bool:
+        """Whether an object stays as long as its stream: a fence, or a damaged object."""
+        try:
+            content = wal_object.decode(key, await self._cluster.objects.get(key))
+        except DamagedObjectError:
+            if not self._cluster.has_damage:
+                raise
+            return True
+        return content.header.is_fence

@@ -63,7 +63,9 @@ class PartitionModel:
             )
         partition_key = self._offsets_by_value.setdefault(value, offset)
         # With its last segments, retention deletes what the log knew of their producers.
-        if partition_key != offset and partition_key >= self.start_seen:
+        # A damaged batch that is lost may be sent again, and then has another offset.
+        is_gone = partition_key < self.start_seen or partition_key in self._damaged
+        if partition_key != offset and not is_gone:
             raise InvariantViolationError(
                 f"{self._name}: {value!r} is at offset {partition_key} and at {offset}"
             )
@@ -75,11 +77,16 @@ class PartitionModel:
         """Records at these offsets may be gone from now on: compacted, or in a damaged object."""
         self._may_miss.update(offsets)
 
-    def damage(self, offsets: Iterable[int]) -> None:
-        """An object with these offsets was damaged: they may be lost, but never used again."""
+    def damage(self, offsets: range, *, is_durable: bool) -> None:
+        """An object with these offsets was damaged: their records may be lost.
+
+        Offsets of durable records are never used again. An object of the WAL is not durable before
+        those of lower sequences are: then only what clients know counts.
+        """
         self._damaged.update(offsets)
-        self._may_miss |= self._damaged
-        self.known_end = max(self.known_end, max(self._damaged) + 1)
+        self._may_miss.update(offsets)
+        if is_durable:
+            self.known_end = max(self.known_end, offsets.stop)
 
     def is_damaged(self, start_offset: int, end_offset: int) -> bool:
         """Whether all of these offsets were in damaged objects."""
@@ -87,6 +94,10 @@ class PartitionModel:
 
     def has_damage_after(self, offset: int) -> bool:
         return any(damaged >= offset for damaged in self._damaged)
+
+    def has_damage(self) -> bool:
+        """Whether a batch may be lost, so that its producer and the log differ in sequences."""
+        return bool(self._damaged)
 
     def newest_ms_below(self, end_offset: int) -> int:
         """The largest known timestamp below an offset."""
@@ -185,7 +196,7 @@ class PartitionModel:
             return
         limit_ms = now_ms - settings.retention_ms if settings.retention_ms >= 0 else -1
         for offset in range(self.delete_requested_to, log.start_offset):
-            if self._times_ms.get(offset, -1) >= limit_ms:
+            if offset not in self._damaged and self._times_ms.get(offset, -1) >= limit_ms:
                 raise InvariantViolationError(
                     f"{self._name}: offset {offset} was deleted before its retention time"
                 )

@@ -86,7 +86,7 @@ class Scenario:
             (Feature.REFUSED_PARTITIONS, 2, self._store.refuse_partitions),
             (Feature.DAMAGED_INDEXES, 4, self._store.damage_index),
             (Feature.DAMAGED_SEGMENTS, 3, self._store.damage_segment),
-            (Feature.DAMAGED_WAL, 3, self._store.damage_wal),
+            (Feature.DAMAGED_WAL, 10, self._damage_wal),
         ]
         features = self._cluster.features
         actions += [(weight, action) for feature, weight, action in optional if feature in features]
@@ -177,6 +177,12 @@ class Scenario:
     async def _clean_streams(self) -> None:
         with suppress(OperatingError):
             await self._cluster.clean_streams()
+
+    async def _damage_wal(self) -> None:
+        """Damage an object of the WAL; its broker may crash before segments have its records."""
+        broker = self._cluster.registered.get(await self._store.damage_wal() or -1)
+        if broker is not None and self._random.random() < 0.7:
+            await self._brokers.crash(broker)
 
     # --- topics -------------------------------------------------------------------------------
 

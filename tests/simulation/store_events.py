@@ -6,6 +6,7 @@ from random import Random
 from typing import Final
 
 from doubles.faulty_object_store import Fault, Rule
+from kafscale.errors import DamagedObjectError
 from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.segments.segment_writer import RollReason
@@ -86,31 +87,37 @@ class StoreEvents:
     async def damage_segment(self) -> None:
         await self._damage(object_keys.SEGMENT_SUFFIX, self._of_segment)
 
-    async def damage_wal(self) -> None:
-        """Damage the newest object of a stream."""
-        await self._damage(object_keys.WAL_SUFFIX, self._of_wal_object)
+    async def damage_wal(self) -> int | None:
+        """Damage the newest object of a stream; return the broker that wrote it."""
+        key = await self._damage(object_keys.WAL_SUFFIX, self._of_wal_object)
+        ref = object_keys.parse_wal(NAMESPACE, key) if key else None
+        return ref.broker_id if ref else None
 
     async def _damage(
         self, suffix: str, allow_missing: Callable[[str, memoryview], Awaitable[bool]]
-    ) -> None:
+    ) -> str | None:
+        """Flip a bit of an object; return its key."""
         objects = self._cluster.objects
         listing = objects.list(f"{NAMESPACE}/")
         keys = [item.key async for chunk in listing for item in chunk if item.key.endswith(suffix)]
         if suffix == object_keys.WAL_SUFFIX:
+            keys = [key for key in keys if object_keys.parse_wal(NAMESPACE, key)]
             keys = list({key.rpartition("/")[0]: key for key in keys}.values())
         # What a damaged object says about its offsets cannot be used for the model.
         keys = [key for key in keys if key not in self._damaged_keys]
         if not keys:
-            return
+            return None
         key = self._random.choice(keys)
         data = await objects.get(key)
         if await allow_missing(key, data):
             self._cluster.has_damage |= suffix != object_keys.INDEX_SUFFIX
             self._damaged_keys.add(key)
             damaged = bytearray(data)
-            position = self._random.randrange(len(damaged))
+            position = self._random.randrange(_table_position(key, data))
             damaged[position] ^= 1 << self._random.randrange(8)
             await objects.put(key, [damaged], create=False)
+            return key
+        return None
 
     async def _of_index(self, key: str, data: memoryview) -> bool:  # noqa: ARG002
         ref = object_keys.parse_segment(NAMESPACE, key)
@@ -124,16 +131,32 @@ class StoreEvents:
         topic = self._cluster.topics[ref.topic]
         if ref.directory == topic.directory:
             offsets = range(ref.base_offset, footer.last_offset + 1)
-            topic.partitions[ref.partition].damage(offsets)
+            topic.partitions[ref.partition].damage(offsets, is_durable=True)
         return True
 
     async def _of_wal_object(self, key: str, data: memoryview) -> bool:
-        decoded = wal_object.decode(key, data)
+        try:
+            decoded = wal_object.decode(key, data)
+        except DamagedObjectError:
+            return False  # It is damaged already.
         if decoded.header.is_fence or not decoded.ranges:
             return False
         models = {(topic.id, number): model for topic, number, model in self._cluster.partitions()}
         for range_ in decoded.ranges:
             model = models.get((range_.topic_id, range_.partition))
             if model is not None:
-                model.damage(range(range_.base_offset, range_.last_offset + 1))
+                offsets = range(range_.base_offset, range_.last_offset + 1)
+                model.damage(offsets, is_durable=False)
         return True
+
+
+def _table_position(key: str, data: memoryview) -> int:
+    """Where the table of a WAL object begins; the end of any other object.
+
+    A WAL object whose table is damaged does not say which offsets it had, so they are used again:
+    a known defect, which this simulation leaves out.
+    """
+    if not key.endswith(object_keys.WAL_SUFFIX):
+        return len(data)
+    last = wal_object.decode(key, data).ranges[-1]
+    return last.position + last.length
