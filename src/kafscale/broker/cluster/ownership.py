@@ -46,9 +46,6 @@ RETRY_SECONDS: Final = 0.5
 LEADER_WAIT_SECONDS_MAX: Final = 5.0
 """How long CreateTopics waits until the partitions have leaders."""
 
-PARTITIONS_PER_TURN: Final = 1_000
-"""How many partitions are handled in one turn on the event loop: about 3 ms."""
-
 FIRST_LEADER_EPOCH: Final = 0
 
 
@@ -255,7 +252,7 @@ class Ownership:
         states = await self._load_states(assignments)
         to_open: list[PartitionToOpen] = []
         settings: dict[str, LogSettings] = {}
-        pacer = Pacer(PARTITIONS_PER_TURN)
+        pacer = Pacer(1_000)  # About 3 ms a turn.
         for assignment in assignments:
             await pacer.step()
             topic = self._topic_store.get(assignment.topic)
@@ -265,9 +262,7 @@ class Ownership:
                 if topic.name not in settings:
                     settings[topic.name] = resolve(topic.configs, self._defaults)
                 to_open.append(_partition_to_open(topic, settings[topic.name], assignment, state))
-        opened = await self._storage.open(to_open)
-        await asyncio.sleep(0)  # Adding the logs took a turn.
-        for log in opened:
+        for log in await self._storage.open(to_open):
             if self._topic_store.by_id.get(log.topic_id) is None:
                 self._storage.remove(log)  # The topic was deleted meanwhile.
         self._mark_served(
