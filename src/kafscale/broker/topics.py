@@ -153,10 +153,13 @@ class Topics:
     async def _sweep(self, tombstone: Topic) -> None:
         """Delete the objects under the keys of a deleted topic, and of an older one without id.
 
-        While there is a tombstone, no new topic uses these keys.
+        While there is a tombstone, no new topic uses these keys. Unknown objects are kept.
         """
         current = await self._topic_store.read(tombstone.name)
-        for directory in {tombstone.directory, tombstone.name}:
+        directories = {tombstone.directory}
+        if tombstone.earlier_without_id:
+            directories.add(tombstone.name)
+        for directory in directories:
             if current is None or current.directory != directory:
                 await self._delete_objects(directory)
 

@@ -120,11 +120,13 @@ async def _delete(
         return _failed(requested, InvalidRequestError("Duplicate topic name or id."))
     try:
         context.broker.quotas.charge_mutation(context, topic.partitions)
-        await context.broker.topic_store.delete(topic.name)
+        # The cached topic may be outdated, and another topic may have its name now.
+        topic_id = topic.id if requested.name is None else None
+        deleted = await context.broker.topic_store.delete(topic.name, topic_id)
     except KafscaleError as error:
         return _failed(requested, error)
-    context.broker.audit.changed(context, "topic deleted", topic=topic.name)
-    return DeletedTopic(name=topic.name, topic_id=topic.id)
+    context.broker.audit.changed(context, "topic deleted", topic=deleted.name)
+    return DeletedTopic(name=deleted.name, topic_id=deleted.id)
 
 
 async def _wait_for_deletion(broker: Services, topic_ids: Iterable[bytes], wait_ms: int) -> None:

@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class TopicConfig(_message.Message):
-    __slots__ = ("name", "partitions", "replication_factor", "retention_ms", "retention_bytes", "segment_bytes", "created_at", "config", "topic_id", "config_version", "namespace", "config_set", "id_in_keys", "emptied_ms")
+    __slots__ = ("name", "partitions", "replication_factor", "retention_ms", "retention_bytes", "segment_bytes", "created_at", "config", "topic_id", "config_version", "namespace", "config_set", "id_in_keys", "emptied_ms", "earlier_without_id")
     class ConfigEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -29,6 +29,7 @@ class TopicConfig(_message.Message):
     CONFIG_SET_FIELD_NUMBER: _ClassVar[int]
     ID_IN_KEYS_FIELD_NUMBER: _ClassVar[int]
     EMPTIED_MS_FIELD_NUMBER: _ClassVar[int]
+    EARLIER_WITHOUT_ID_FIELD_NUMBER: _ClassVar[int]
     name: str
     partitions: int
     replication_factor: int
@@ -43,7 +44,8 @@ class TopicConfig(_message.Message):
     config_set: _containers.RepeatedScalarFieldContainer[str]
     id_in_keys: bool
     emptied_ms: int
-    def __init__(self, name: _Optional[str] = ..., partitions: _Optional[int] = ..., replication_factor: _Optional[int] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., segment_bytes: _Optional[int] = ..., created_at: _Optional[str] = ..., config: _Optional[_Mapping[str, str]] = ..., topic_id: _Optional[bytes] = ..., config_version: _Optional[int] = ..., namespace: _Optional[str] = ..., config_set: _Optional[_Iterable[str]] = ..., id_in_keys: _Optional[bool] = ..., emptied_ms: _Optional[int] = ...) -> None: ...
+    earlier_without_id: bool
+    def __init__(self, name: _Optional[str] = ..., partitions: _Optional[int] = ..., replication_factor: _Optional[int] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., segment_bytes: _Optional[int] = ..., created_at: _Optional[str] = ..., config: _Optional[_Mapping[str, str]] = ..., topic_id: _Optional[bytes] = ..., config_version: _Optional[int] = ..., namespace: _Optional[str] = ..., config_set: _Optional[_Iterable[str]] = ..., id_in_keys: _Optional[bool] = ..., emptied_ms: _Optional[int] = ..., earlier_without_id: _Optional[bool] = ...) -> None: ...
 
 class PartitionState(_message.Message):
     __slots__ = ("topic", "partition", "leader_broker", "leader_epoch", "log_start_offset", "log_end_offset", "high_watermark", "active_segment", "segments", "segment_count", "size_bytes", "topic_id", "rolled_offset")

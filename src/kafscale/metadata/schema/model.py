@@ -42,6 +42,9 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     """Incremented with every change of the topic."""
     id_in_keys: bool = False
     """Whether the keys of its objects contain its id, because the name was used before."""
+    earlier_without_id: bool = False
+    """Whether a deleted topic of this name had no id in its keys: what a former owner writes late
+    under these keys can be deleted."""
     emptied_ms: int = 0
     """When the objects of a deleted topic were deleted; 0 before that."""
     create_revision: int = NO_REVISION

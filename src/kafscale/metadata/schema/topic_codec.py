@@ -53,6 +53,7 @@ def encode_topic(topic: Topic) -> bytes:
         namespace=topic.namespace,
         config_set=sorted(topic.configs),
         id_in_keys=topic.id_in_keys,
+        earlier_without_id=topic.earlier_without_id,
         emptied_ms=topic.emptied_ms,
     )
     return record.SerializeToString(deterministic=True)
@@ -77,6 +78,7 @@ def decode_topic(entry: Entry) -> Topic:
         namespace=record.namespace or DEFAULT_NAMESPACE,
         version=record.config_version or 1,
         id_in_keys=record.id_in_keys,
+        earlier_without_id=record.earlier_without_id,
         emptied_ms=record.emptied_ms,
         create_revision=entry.create_revision,
         mod_revision=entry.mod_revision,

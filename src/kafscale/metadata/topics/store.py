@@ -28,6 +28,7 @@ from kafscale.errors import (
     InvalidPartitionsError,
     TopicExistsError,
     UnknownTopicError,
+    UnknownTopicIdError,
 )
 from kafscale.metadata.cluster.watch_cache import WatchCache
 from kafscale.metadata.schema import keys
@@ -186,7 +187,13 @@ class TopicStore:
                 if tombstone is not None and not decode_topic(tombstone).emptied_ms:
                     await self._wait_until_emptied(tombstone)
                     continue
-                topic = replace(topic, id_in_keys=id_in_keys or tombstone is not None)
+                earlier = decode_topic(tombstone) if tombstone else None
+                topic = replace(
+                    topic,
+                    id_in_keys=id_in_keys or earlier is not None,
+                    earlier_without_id=earlier is not None
+                    and (earlier.earlier_without_id or not earlier.id_in_keys),
+                )
                 is_unchanged = unchanged(tombstone) if tombstone else absent(keys.deletion(name))
                 done = await self._store.commit(
                     [absent(key), is_unchanged], [Put(key, encode_topic(topic))]
@@ -197,11 +204,16 @@ class TopicStore:
                 if await self._store.get(key):
                     raise TopicExistsError(f"topic {name!r} already exists")
 
-    async def delete(self, name: str) -> Topic:
-        """Delete a topic with its partition states and assignments, and write a tombstone."""
+    async def delete(self, name: str, topic_id: bytes | None = None) -> Topic:
+        """Delete a topic with its partition states and assignments, and write a tombstone.
+
+        With an id, a topic that was created later under the same name is not deleted.
+        """
         async with time_limit(f"topic {name!r} was not deleted", self._timeout_ms):
             while True:
                 entry, topic = await self._read(name)
+                if topic_id is not None and topic.id != topic_id:
+                    raise UnknownTopicIdError(f"topic {name!r} was deleted and created again")
                 done = await self._store.commit(
                     [unchanged(entry)],
                     [

@@ -28,6 +28,7 @@ from kafscale.errors import (
     StoreUnavailableError,
     TopicExistsError,
     UnknownTopicError,
+    UnknownTopicIdError,
 )
 from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.topics.store import TopicStore
@@ -314,8 +315,8 @@ async def _delete(name: str, topic_id: str, topic_store: TopicStore) -> Event | 
     if topic is None or topic.id.hex() != topic_id:
         return None
     try:
-        await topic_store.delete(name)
-    except UnknownTopicError:
+        await topic_store.delete(name, topic.id)
+    except (UnknownTopicError, UnknownTopicIdError):
         return None  # Deleted concurrently.
     return Event("Deleted", "with all its records")
 

@@ -7,7 +7,7 @@ import pytest
 from doubles import virtual_time
 from doubles.faulty_object_store import Fault, Rule
 from kafscale.broker.topics import FORGET_AFTER_MS, SWEEP_AFTER_MS, Topics
-from kafscale.errors import StoreUnavailableError
+from kafscale.errors import StoreUnavailableError, UnknownTopicIdError
 from kafscale.metadata.schema import keys
 from kafscale.protocol.messages.produce import (
     PRODUCE,
@@ -170,7 +170,8 @@ def test_topic_recreated_while_its_logs_are_opened_is_served_with_the_new_id():
     simulate(body)
 
 
-def test_late_segment_of_a_deleted_topic_is_never_read_and_deleted_later():
+@pytest.mark.parametrize("deletions", [1, 2])
+def test_late_segment_of_a_deleted_topic_is_never_read_and_deleted_later(deletions):
     """A PUT of the old topic takes effect after the new topic has records."""
 
     async def body(cluster):
@@ -191,6 +192,9 @@ def test_late_segment_of_a_deleted_topic_is_never_read_and_deleted_later():
         await broker.services.topic_store.delete("orders")
         await asyncio.gather(rolling, return_exceptions=True)
         new = await broker.topic("orders")
+        for _ in range(deletions - 1):
+            await broker.services.topic_store.delete("orders")
+            new = await broker.topic("orders")
         for _ in range(3):
             await broker.write("orders", virtual_time.clock_ms())
         await roll_all(broker, "orders")
@@ -207,6 +211,19 @@ def test_late_segment_of_a_deleted_topic_is_never_read_and_deleted_later():
         await topics_later(broker, FORGET_AFTER_MS).sweep(controller)
         assert broker.services.topic_store.retired == {}
         assert await cluster.stores.metadata.get(keys.deletion("orders")) is None
+
+    simulate(body)
+
+
+def test_late_deletion_by_id_does_not_delete_the_topic_created_since():
+    async def body(cluster):
+        broker = await cluster.broker(1)
+        old = await broker.services.topics.create("orders", 1, {}, 30_000)
+        await broker.services.topic_store.delete("orders", old.id)
+        new = await broker.services.topics.create("orders", 1, {}, 30_000)
+        with pytest.raises(UnknownTopicIdError):
+            await broker.services.topic_store.delete("orders", old.id)
+        assert broker.services.topic_store.get("orders").id == new.id
 
     simulate(body)
 
@@ -232,6 +249,8 @@ def test_new_topic_never_meets_unknown_objects(listing):
         await roll_all(broker, "orders")
         await broker.services.topic_store.delete("orders")
         await broker.services.topics.create("orders", 1, {}, 30_000)
+        controller = await cluster.stores.metadata.get(keys.CONTROLLER)
+        await topics_later(broker, SWEEP_AFTER_MS).sweep(controller)
         assert await object_keys(cluster, "/orders/") == [unknown]
         other = await broker.services.topics.create("payments", 1, {}, 30_000)
         assert other.directory == "payments"
