@@ -113,7 +113,7 @@ class StoreEvents:
             self._cluster.has_damage |= suffix != object_keys.INDEX_SUFFIX
             self._damaged_keys.add(key)
             damaged = bytearray(data)
-            position = self._random.randrange(_table_position(key, data))
+            position = self._random.randrange(len(data))
             damaged[position] ^= 1 << self._random.randrange(8)
             await objects.put(key, [damaged], create=False)
             return key
@@ -148,15 +148,3 @@ class StoreEvents:
                 offsets = range(range_.base_offset, range_.last_offset + 1)
                 model.damage(offsets, is_durable=False)
         return True
-
-
-def _table_position(key: str, data: memoryview) -> int:
-    """Where the table of a WAL object begins; the end of any other object.
-
-    A WAL object whose table is damaged does not say which offsets it had, so they are used again:
-    a known defect, which this simulation leaves out.
-    """
-    if not key.endswith(object_keys.WAL_SUFFIX):
-        return len(data)
-    last = wal_object.decode(key, data).ranges[-1]
-    return last.position + last.length

@@ -9,6 +9,7 @@ Where the expected base offset or reference is None, the key is not known.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 import msgspec
 
@@ -86,21 +87,17 @@ class SalvagedRange(msgspec.Struct, frozen=True, gc=False):
 def salvage_wal_object(key: str, data: Buffer) -> list[SalvagedRange]:
     """Find the ranges of a damaged WAL object, and their undamaged batches.
 
-    Raises `DamagedObjectError` if the table is damaged: then it is not known which partitions the
-    batches belong to. The checksum covers the whole object, so a table that is well-formed may
-    still be wrong: if all batches of a range are valid and have more or fewer offsets than the
-    table says, theirs count.
+    Raises `DamagedObjectError` if both copies of the table are damaged: then it is not known which
+    partitions the batches belong to.
     """
     view = memoryview(data)
-    ranges = wal_object.decode_footer(key, view, len(view))
-    assert not isinstance(ranges, int), "the whole object is given"
+    _, ranges = wal_object.salvage(key, view)
     return [_salvage_range(range_, view) for range_ in ranges]
 
 
 def _salvage_range(range_: wal_object.Range, view: memoryview) -> SalvagedRange:
     body = view[range_.position : range_.position + range_.length]
     found: list[BatchView] = []
-    is_complete = True
     position = 0
     while position < len(body):
         length = int.from_bytes(
@@ -108,22 +105,14 @@ def _salvage_range(range_: wal_object.Range, view: memoryview) -> SalvagedRange:
         )
         end = position + LENGTH_OVERHEAD_BYTES + length
         if length <= 0 or end > len(body):
-            is_complete = False
             break
-        try:
+        with suppress(RecordsError):
             batch = BatchView(body[position:end])
             batch.validate(from_producer=False)
             found.append(batch)
-        except RecordsError:
-            is_complete = False
         position = end
-    span = sum(batch.last_offset_delta + 1 for batch in found)
-    if is_complete and span != range_.last_offset - range_.base_offset + 1:
-        last_offset = found[-1].last_offset
-    else:
-        last_offset = range_.last_offset
-        found = _within(found, range_)
-    return SalvagedRange(range_.topic_id, range_.partition, last_offset, found)
+    batches = _within(found, range_)
+    return SalvagedRange(range_.topic_id, range_.partition, range_.last_offset, batches)
 
 
 def _within(batches: Iterable[BatchView], range_: wal_object.Range) -> list[BatchView]:

@@ -5,11 +5,11 @@ applied in offset order across streams; records that segments or other streams a
 skipped. Objects are decoded in threads, and applied in short turns: see `recovered_run`.
 
 A damaged object is never skipped in silence, wherever it is in a stream. A store makes an object
-visible only when it is complete, so every object may have been acknowledged. (A local file may be
-torn by a power failure, if it was not forced to disk. It has lost its end, and with it its table:
-nothing is known of its offsets.) It is read again, because the response may have been damaged.
-Then it is logged as an error and copied to the quarantine. Its undamaged batches are applied, and
-offsets of its other batches, which its table contains, are missing: they are not used again.
+visible only when it is complete, so every object may have been acknowledged. (A local file that was
+not forced to disk may have lost its end by a power failure.) It is read again, because the response
+may have been damaged. Then it is logged as an error and copied to the quarantine. Its undamaged
+batches are applied, and offsets of its other batches, which its tables contain, are missing: they
+are not used again.
 
 An object deleted meanwhile raises `ObjectNotFoundError`: its records are in segments that may be
 newer than the opened logs.

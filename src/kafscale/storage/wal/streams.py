@@ -213,12 +213,20 @@ class Streams:
         if not has_gap and not 0 <= fence_sequence < numbers[0]:
             return None
         for number in numbers:
-            key = objects[number].key
-            async with self._reads:
-                start = await self._store.get_range(key, 0, wal_object.HEADER_BYTES)
             with suppress(DamagedObjectError):
-                return wal_object.decode_header(key, start).trimmed_to
+                return (await self._read_header(objects[number].key)).trimmed_to
         return None
+
+    async def _read_header(self, key: str) -> wal_object.Header:
+        """Read a header from the start of an object, or if it is damaged there, from the end."""
+        async with self._reads:
+            start = await self._store.get_range(key, 0, wal_object.HEADER_BYTES)
+        try:
+            return wal_object.decode_header(key, start)
+        except DamagedObjectError:
+            async with self._reads:
+                end = await self._store.get_suffix(key, wal_object.FOOTER_BYTES)
+            return wal_object.decode_header(key, end)
 
     async def _is_fence(self, key: str) -> bool:
         reason = ""
@@ -230,6 +238,8 @@ class Streams:
             except DamagedObjectError as error:
                 reason = error.reason
         logger.error("damaged WAL object", key=key, reason=reason)
+        with suppress(DamagedObjectError):
+            return wal_object.salvage(key, data)[0].is_fence
         return False
 
     # --- creating -------------------------------------------------------------------------------

@@ -232,7 +232,7 @@ def test_ranges_in_memory_are_bounded():
 def test_footer_larger_than_the_hint_is_read_completely():
     async def scenario():
         store = CountingStore()
-        count = 1000
+        count = 1200
         engine = await open_engine(store, partitions=topic(count))
         await asyncio.gather(*(append(engine, b"x", partition=one) for one in range(count)))
         engine.close()

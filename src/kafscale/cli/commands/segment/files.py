@@ -115,9 +115,7 @@ def _index_summary(decoded: index.Index) -> Data:
 
 
 def _wal_summary(key: str, buffer: memoryview) -> Data:
-    header = wal_object.decode_header(key, buffer)
-    ranges = wal_object.decode_footer(key, buffer, len(buffer))
-    assert not isinstance(ranges, int), "the whole object is always enough"
+    header, ranges = wal_object.salvage(key, buffer)
     return {
         "brokerId": header.broker_id,
         "epoch": header.epoch,

@@ -168,7 +168,7 @@ def test_inspect_as_json(objects):
     assert (second["key"], second["value"]) == (None, {"base64": "/wA="})
     content = read_json(objects("segment", "inspect", WAL, "-o", "json"))
     (result,) = content["ranges"]
-    assert (result["topic"], result["partition"], result["position"]) == ("orders", 0, 44)
+    assert (result["topic"], result["partition"], result["position"]) == ("orders", 0, 116)
     assert [batch["baseOffset"] for batch in result["batches"]] == [100, 102]
     assert "records" not in result["batches"][0]
 
