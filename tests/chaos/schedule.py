@@ -229,7 +229,7 @@ def _clients_cut(rng: random.Random, shape: ClusterShape) -> PlannedFault:
 
 
 def _clients_held(rng: random.Random, shape: ClusterShape) -> PlannedFault:
-    holds = rng.choice(["requests", "answers", "everything"])
+    holds = rng.choice(["requests", "responses", "everything"])
     links = shape.client_links(_some(rng, shape))
     return PlannedFault(
         FaultyLinks(f"clients' {holds} held", links, Fault(holds=holds)), rng.uniform(1, 6)

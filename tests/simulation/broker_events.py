@@ -146,13 +146,7 @@ class BrokerEvents:
             await self._cluster.take_over(broker, others)
             await self._cluster.register(broker)
         else:
-            await self._start_next_session(broker)
-
-    async def _start_next_session(self, broker: Broker) -> None:
-        """A new session in the same process, which takes over from the old one."""
-        before = broker.epoch
-        await self._cluster.register(broker)
-        await self._cluster.take_over_session(broker, before, self._cluster.live_brokers())
+            await self._cluster.start_next_session(broker)
 
     async def restart(self) -> None:
         broker = self.any_broker()

@@ -14,7 +14,7 @@ from random import Random
 
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from doubles.virtual_time import clock_ms
-from kafscale.errors import OperatingError
+from kafscale.errors import NotOwnerError, OperatingError
 from kafscale.metadata.schema.model import Assignment, PartitionState
 from kafscale.records import Codec, TimestampType
 from kafscale.storage.engine import EngineSettings
@@ -245,6 +245,12 @@ class SimulatedCluster:
             del self.registered[broker.id]
         await self.take_over_session(broker, broker.epoch, successors)
 
+    async def start_next_session(self, broker: Broker) -> None:
+        """A new session in the same process, which takes over from the old one."""
+        before = broker.epoch
+        await self.register(broker)
+        await self.take_over_session(broker, before, self.live_brokers())
+
     async def take_over_session(
         self, broker: Broker, epoch: int, successors: Sequence[Broker]
     ) -> None:
@@ -309,7 +315,14 @@ class SimulatedCluster:
                 else None,
             )
         for successor, assigned in by_successor.items():
-            await self.retry(successor.store, lambda: successor.open(assigned))  # noqa: B023
+            try:
+                await self.retry(successor.store, lambda: successor.open(assigned))  # noqa: B023
+            except NotOwnerError:
+                if not (self.has_damage and successor.engine.wal.is_closed):
+                    raise
+                # It repeated a PUT, and found its own object damaged.
+                await self.start_next_session(successor)
+                continue
             for topic, number in assigned:
                 log = successor.engine.logs.get(topic.name, number)
                 assert log is not None
