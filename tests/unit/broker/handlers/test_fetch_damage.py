@@ -6,6 +6,7 @@ from doubles import virtual_time
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
 from kafscale.records import split
+from kafscale.storage.formats import wal_object
 from unit.broker.in_memory_broker import InMemoryBroker, Stores, running_broker
 
 
@@ -48,7 +49,9 @@ def test_log_without_segments_and_with_a_gap_before_its_tail():
             for _ in range(3):
                 await broker.write("orders", virtual_time.clock_ms())
             await broker.write("healthy", virtual_time.clock_ms())
-        await flip(stores, (await keys(stores, ".kfw"))[1], 60)
+        damaged = (await keys(stores, ".kfw"))[1]
+        (range_,) = wal_object.decode(damaged, await stores.objects.get(damaged)).ranges
+        await flip(stores, damaged, range_.position + range_.length - 1)
         async with running_broker(stores) as broker:
             log = broker.log("orders")
             assert not len(log.segments)
