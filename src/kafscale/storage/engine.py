@@ -337,16 +337,15 @@ class StorageEngine:
         while True:
             await asyncio.sleep(self._settings.retention_check_interval_ms / 1000)
             for log in self._all_logs():
-                log.producers.expire(self._clock(), self._settings.producer_expiration_ms)
+                facts = {"topic": log.topic, "partition": log.partition}
                 try:
+                    log.producers.expire(self._clock(), self._settings.producer_expiration_ms)
                     await self.retention.enforce(log)
                 except KafscaleError as error:
-                    logger.warning(
-                        "retention failed",
-                        topic=log.topic,
-                        partition=log.partition,
-                        error=str(error),
-                    )
+                    logger.warning("retention failed", **facts, error=str(error))
+                except Exception:
+                    # A boundary: an error of one log must not stop the retention of the others.
+                    logger.exception("retention failed", **facts)
 
     def _all_logs(self) -> list[PartitionLog]:
         return list(self.logs)

@@ -15,6 +15,7 @@ client of that version would see.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -289,7 +290,7 @@ def _build(stores, config, *, topic_store, cluster_cache, access_store, metrics,
         topics=node.topics,
         topic_defaults=defaults,
         storage=storage,
-        fetch_sessions=FetchSessionCache(lambda: 1),
+        fetch_sessions=FetchSessionCache(count(1).__next__),
         producer_ids=ProducerIds(stores.metadata),
         groups=groups,
         access_store=access_store,

@@ -293,24 +293,29 @@ class Coordinator:
     def expire_offsets(self) -> None:
         """Delete expired offsets, and empty groups that have none left."""
         for runtime in self.registry:
-            record = runtime.record()
-            is_empty = record.state == EMPTY
-            old = tuple(
-                expired(
-                    runtime.offsets.newest,
-                    now_ms=self._clock() + self._clock.skew_ms,
-                    retention_ms=self._retention.retention_ms,
-                    empty_since_ms=record.state_since_ms
-                    if is_empty and record.protocol_type
-                    else None,
-                    is_read=(lambda _topic: False) if is_empty else runtime.group.subscribes_to,
-                )
+            try:
+                self._expire_group(runtime)
+            except Exception:
+                # A boundary: an error of one group must not keep the others from expiring.
+                logger.exception("offsets not expired", group_id=runtime.group.group_id)
+
+    def _expire_group(self, runtime: GroupRuntime) -> None:
+        record = runtime.record()
+        is_empty = record.state == EMPTY
+        old = tuple(
+            expired(
+                runtime.offsets.newest,
+                now_ms=self._clock() + self._clock.skew_ms,
+                retention_ms=self._retention.retention_ms,
+                empty_since_ms=record.state_since_ms if is_empty and record.protocol_type else None,
+                is_read=(lambda _topic: False) if is_empty else runtime.group.subscribes_to,
             )
-            if old:
-                logger.info("offsets expired", group_id=record.group_id, count=len(old))
-                runtime.offsets.delete(old)
-            if is_empty and not runtime.offsets.newest:
-                self.registry.remove(runtime)
+        )
+        if old:
+            logger.info("offsets expired", group_id=record.group_id, count=len(old))
+            runtime.offsets.delete(old)
+        if is_empty and not runtime.offsets.newest:
+            self.registry.remove(runtime)
 
     def _on_topic(self, before: Topic | None, after: Topic | None) -> None:
         if after is None:

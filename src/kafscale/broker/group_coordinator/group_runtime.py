@@ -83,32 +83,25 @@ class GroupOffsets:
         self._newest[topic_partition] = self._committed[topic_partition] = committed
 
     def commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
+        # Encoded before anything changes: if that fails, only this commit does.
+        self._session.write(
+            {
+                (key := self._key(topic_partition)): Put(key, encode_offset(committed))
+                for topic_partition, committed in offsets.items()
+            }
+        )
         self._newest.update(offsets)
-        self._write(offsets)
         self._session.when_durable(partial(self._committed.update, offsets))
 
     def delete(self, topic_partitions: Collection[TopicPartition]) -> None:
         for topic_partition in topic_partitions:
             self._newest.pop(topic_partition, None)
-        self._write(topic_partitions)
+        self._session.write({(key := self._key(each)): Delete(key) for each in topic_partitions})
         self._session.when_durable(partial(self._uncommit, topic_partitions))
 
     def _uncommit(self, topic_partitions: Collection[TopicPartition]) -> None:
         for topic_partition in topic_partitions:
             self._committed.pop(topic_partition, None)
-
-    def _write(self, topic_partitions: Collection[TopicPartition]) -> None:
-        self._session.write(
-            {
-                self._key(topic_partition): partial(self._operation, topic_partition)
-                for topic_partition in topic_partitions
-            }
-        )
-
-    def _operation(self, topic_partition: TopicPartition) -> Operation:
-        newest = self._newest.get(topic_partition)
-        key = self._key(topic_partition)
-        return Put(key, encode_offset(newest)) if newest else Delete(key)
 
     def _key(self, topic_partition: TopicPartition) -> str:
         return keys.committed_offset(self._group_id, *topic_partition)

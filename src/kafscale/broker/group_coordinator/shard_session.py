@@ -4,8 +4,8 @@ Invariants:
 
 1. Writes of a session reach the store while its ownership guard holds, or never; its waiters learn
    which.
-2. Of several values for one key only the newest is written; the operation is built when the batch
-   is taken.
+2. Of several values for one key only the newest is written. An operation may be built when the
+   batch is taken; if that fails, the error is logged, and the other keys are written.
 3. A session that has ended stays so. The same shard may return, but in another session, which knows
    nothing of this one.
 4. A shard has at most one session. A group is served while the session of its shard is serving and
@@ -27,9 +27,14 @@ from kafscale.errors import (
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema.model import shard_of
 from kafscale.metadata.store.base import Operation
+from kafscale.observability.logging import get_logger
+
+logger = get_logger(__name__)
 
 OperationFactory = Callable[[], Operation]
 """Builds the operation of a key from its newest value."""
+
+PendingOperation = Operation | OperationFactory
 
 OnDurable = Callable[[], object]
 OnLost = Callable[[NotCoordinatorError], object]
@@ -68,7 +73,7 @@ class ShardSession:
         self.phase = Phase.LOADING
         self._schedule = schedule
         """Schedules this session with the writer."""
-        self._pending: dict[str, OperationFactory] = {}
+        self._pending: dict[str, PendingOperation] = {}
         self._pending_callbacks: list[tuple[OnDurable, OnLost]] = []
         """Callbacks for the pending writes."""
         self._in_flight_callbacks: list[tuple[OnDurable, OnLost]] | None = None
@@ -86,7 +91,7 @@ class ShardSession:
 
     # --- for groups -----------------------------------------------------------------------------
 
-    def write(self, operations: Mapping[str, OperationFactory]) -> None:
+    def write(self, operations: Mapping[str, PendingOperation]) -> None:
         """Write these keys; a pending write of a key is replaced by the newer value."""
         if not self.has_ended:
             self._pending.update(operations)
@@ -129,7 +134,8 @@ class ShardSession:
         """Take the pending operations to write them."""
         pending, self._pending = self._pending, {}
         self._in_flight_callbacks, self._pending_callbacks = self._pending_callbacks, []
-        return [make() for make in pending.values()]
+        operations = (_build(key, operation) for key, operation in pending.items())
+        return [operation for operation in operations if operation is not None]
 
     def on_written(self) -> None:
         """The last batch is in the store."""
@@ -191,6 +197,17 @@ class ShardSessions:
             )
         if any(session.phase is Phase.LOADING for session in self._by_shard.values()):
             raise CoordinatorLoadingError("groups are being loaded")
+
+
+def _build(key: str, operation: PendingOperation) -> Operation | None:
+    if not callable(operation):
+        return operation
+    try:
+        return operation()
+    except Exception:
+        # A boundary: what cannot be encoded of one group must not stop the writes of the others.
+        logger.exception("group not saved", key=key)
+        return None
 
 
 def _resolve(

@@ -29,7 +29,7 @@ from kafscale.groups.model import GroupRecord, GroupType, MemberRecord, Partitio
 from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import TOPIC_ID_BYTES
-from kafscale.metadata.schema.protobuf import TIME_MS_MAX, format_time, parse_message, read_time
+from kafscale.metadata.schema.protobuf import format_time, parse_message, read_time
 from kafscale.metadata.store.base import COMMIT_BYTES_MAX, Entry
 
 NAMED_BYTES_MAX: Final = COMMIT_BYTES_MAX // 2
@@ -98,8 +98,7 @@ def encode_offset(committed: CommittedOffset) -> bytes:
         topic_id=committed.topic_id,
     )
     if committed.expires_ms is not None:
-        # Clients may ask for a time beyond the year 9999.
-        record.expires_at = format_time(min(committed.expires_ms, TIME_MS_MAX))
+        record.expires_at = format_time(committed.expires_ms)
     return record.SerializeToString(deterministic=True)
 
 

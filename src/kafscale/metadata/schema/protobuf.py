@@ -16,8 +16,9 @@ from kafscale.metadata.store.base import Entry
 
 AnyMessage = TypeVar("AnyMessage", bound=Message)
 
+TIME_MS_MIN: Final = -62_135_596_800_000
 TIME_MS_MAX: Final = 253_402_300_799_999
-"""The last millisecond of the year 9999, the latest time that the format can express."""
+"""The first millisecond of the year 1 and the last of the year 9999, the limits of the format."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -42,11 +43,12 @@ def read_time(entry: Entry, text: str) -> int:
 
 
 def format_time(time_ms: int) -> str:
-    """Format milliseconds since 1970.
+    """Format milliseconds since 1970; a time that the format cannot express is limited.
 
     >>> format_time(1_700_000_000_123)
     '2023-11-14T22:13:20.123Z'
     """
+    time_ms = min(max(time_ms, TIME_MS_MIN), TIME_MS_MAX)
     moment = _EPOCH + timedelta(milliseconds=time_ms)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.metadata.schema.protobuf import TIME_MS_MAX, format_time, parse_time
+from kafscale.metadata.schema.protobuf import TIME_MS_MAX, TIME_MS_MIN, format_time, parse_time
 
 
 @given(st.integers(0, TIME_MS_MAX))
@@ -10,10 +10,9 @@ def test_time_round_trips(time_ms):
     assert parse_time(format_time(time_ms)) == time_ms
 
 
-def test_latest_time_is_the_end_of_the_year_9999():
-    assert format_time(TIME_MS_MAX) == "9999-12-31T23:59:59.999Z"
-    with pytest.raises(OverflowError):
-        format_time(TIME_MS_MAX + 1)
+def test_times_are_limited_to_the_years_1_to_9999():
+    assert format_time(TIME_MS_MAX) == format_time(2**63 - 1) == "9999-12-31T23:59:59.999Z"
+    assert format_time(TIME_MS_MIN) == format_time(-(2**63)) == "0001-01-01T00:00:00.000Z"
 
 
 @pytest.mark.parametrize(
