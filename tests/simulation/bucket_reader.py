@@ -86,7 +86,9 @@ class BucketReader:
         start_offset: int,
     ) -> None:
         name = f"{listed.topic}/{listed.partition}"
-        if not deleted_to <= listed.start_offset <= start_offset:
+        if listed.start_offset < deleted_to or not model.is_damaged(
+            start_offset, listed.start_offset
+        ):
             raise InvariantViolationError(
                 f"{name}: the bucket says that it begins at {listed.start_offset}, but it begins"
                 f" at {start_offset}, and offsets below {deleted_to} are deleted"
