@@ -238,6 +238,7 @@ def _server(
         services.metrics,
         shutdown,
         request_timeout_ms=config.network.request_timeout_ms,
+        other_request_bytes_max=config.network.other_request_bytes_max,
         clock=clock,
         timer=time.monotonic,
         quotas=services.quotas,

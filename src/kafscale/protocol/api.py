@@ -1,7 +1,7 @@
 """`Api`: one API of the protocol, with its request, its response and its versions."""
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from kafscale.errors import UnknownApiError
 from kafscale.protocol.codec.codec import Codec, codec
@@ -12,6 +12,10 @@ Response = TypeVar("Response", bound=Message)
 
 API_VERSIONS_KEY = 18
 NEVER = 0x7FFF
+
+REQUEST_ELEMENTS_MAX: Final = 20_000
+"""How many structs and strings the arrays of a request may have: topics, partitions, groups. An
+empty name is one byte long, and costs some ten microseconds."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,12 @@ class Api(Generic[Request, Response]):
         return 1 if self.is_flexible(version) and self.key != API_VERSIONS_KEY else 0
 
     def request_codec(self, version: int) -> Codec[Request]:
-        return codec(self.request, self._supported(version), flexible=self.is_flexible(version))
+        return codec(
+            self.request,
+            self._supported(version),
+            flexible=self.is_flexible(version),
+            elements_max=REQUEST_ELEMENTS_MAX,
+        )
 
     def response_codec(self, version: int) -> Codec[Response]:
         return codec(self.response, self._supported(version), flexible=self.is_flexible(version))

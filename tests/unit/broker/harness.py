@@ -118,6 +118,7 @@ def dispatcher(
         metrics or Metrics(),
         ShutdownSignal(),
         request_timeout_ms=REQUEST_SECONDS_MAX * 1000,
+        other_request_bytes_max=2**31,
         clock=lambda: NOW_MS,
         timer=timer or Timer(),
     )

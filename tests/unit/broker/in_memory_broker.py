@@ -102,6 +102,7 @@ class InMemoryBroker:
             services.metrics,
             self._shutdown,
             request_timeout_ms=services.config.network.request_timeout_ms,
+            other_request_bytes_max=services.config.network.other_request_bytes_max,
             clock=virtual_time.clock_ms,
             timer=asyncio.get_running_loop().time,
             quotas=services.quotas,

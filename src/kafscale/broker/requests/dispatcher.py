@@ -47,6 +47,7 @@ from kafscale.protocol.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
+from kafscale.protocol.messages.produce import PRODUCE
 
 if TYPE_CHECKING:
     from kafscale.broker.services import Services
@@ -119,6 +120,7 @@ class Dispatcher:
         shutdown: ShutdownSignal,
         *,
         request_timeout_ms: int,
+        other_request_bytes_max: int,
         clock: Callable[[], int],
         timer: Callable[[], float],
         quotas: ClientQuotas | None = None,
@@ -131,6 +133,7 @@ class Dispatcher:
         self._metrics = metrics
         self._shutdown = shutdown
         self._request_timeout_seconds = request_timeout_ms / 1000
+        self._other_request_bytes_max = other_request_bytes_max
         self._clock = clock
         self._timer = timer
         self._versioned_apis: dict[int, VersionedApi] = {}
@@ -163,6 +166,8 @@ class Dispatcher:
             versioned_api = self._versioned_apis.get(key_and_version) or self._versioned_api(
                 request_frame
             )
+            if len(request_frame) > self._other_request_bytes_max:
+                self._check_size(versioned_api.api, len(request_frame))
             header, request = versioned_api.decode(request_frame)
         except ProtocolError as error:
             return self._reject_unreadable(client, request_frame, error)
@@ -202,6 +207,14 @@ class Dispatcher:
         versioned_api = VersionedApi(api_route, version, self._metrics)
         self._versioned_apis[int.from_bytes(request_frame[:4], "big")] = versioned_api
         return versioned_api
+
+    def _check_size(self, api: Api[Any, Any], size_bytes: int) -> None:
+        """Only Produce requests may be large: the time that others take grows with their size."""
+        if api.key != PRODUCE.key:
+            raise ProtocolError(
+                f"{api.name} request of {size_bytes} bytes exceeds the limit of"
+                f" {self._other_request_bytes_max} bytes"
+            )
 
     def _track(
         self,

@@ -42,6 +42,13 @@ class Network:
     """The maximum request size in bytes; a connection that announces a larger request is closed
     before memory is allocated for it. 100 MiB, as in Kafka."""
 
+    other_request_bytes_max: int = setting(
+        2 * MIB, Size(KIB, 2 * GIB - 1), key="maxOtherRequestSize"
+    )
+    """The maximum size in bytes of a request that is not a Produce request; a connection that sends
+    a larger one is closed. 2 MiB are enough for 20,000 partitions, the most that a request may
+    name."""
+
     socket_send_buffer_bytes: int = setting(MIB, Size(4 * KIB, GIB), key="socketSendBuffer")
     """The socket send buffer (SO_SNDBUF) in bytes. 1 MiB keeps a fast network busy while the broker
     prepares the next response."""

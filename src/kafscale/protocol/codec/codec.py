@@ -27,8 +27,10 @@ class Codec(Generic[M]):
 
     __slots__ = ("decode_at", "decoder_source", "encode", "encoder_source")
 
-    def __init__(self, message: type[M], version: int, *, flexible: bool) -> None:
-        decoder = write_decoder(message, version, flexible=flexible)
+    def __init__(
+        self, message: type[M], version: int, *, flexible: bool, elements_max: int | None = None
+    ) -> None:
+        decoder = write_decoder(message, version, flexible=flexible, elements_max=elements_max)
         encoder = write_encoder(message, version, flexible=flexible)
         file = f"<kafscale {message.__name__} v{version} {{}}>"
 
@@ -56,10 +58,14 @@ class Codec(Generic[M]):
 
 
 @cache
-def _compiled(message: type[Message], version: int, flexible: bool) -> Codec[Message]:
-    return Codec(message, version, flexible=flexible)
+def _compiled(
+    message: type[Message], version: int, flexible: bool, elements_max: int | None
+) -> Codec[Message]:
+    return Codec(message, version, flexible=flexible, elements_max=elements_max)
 
 
-def codec(message: type[M], version: int, *, flexible: bool) -> Codec[M]:
+def codec(
+    message: type[M], version: int, *, flexible: bool, elements_max: int | None = None
+) -> Codec[M]:
     """The codec of a message in one version; compiled once and cached."""
-    return cast("Codec[M]", _compiled(message, version, flexible))
+    return cast("Codec[M]", _compiled(message, version, flexible, elements_max))

@@ -6,7 +6,9 @@ Structs and arrays are inlined as loops; fields that are not in the version are 
 Invariants of the generated code, which make it safe for malicious input:
 
 * The position only grows: negative lengths are rejected before they are added.
-* A count is compared with the remaining bytes before anything is allocated.
+* A count is compared with the remaining bytes before anything is allocated. A message of an
+  untrusted peer has at most `elements_max` structs and strings in its arrays: each costs more time
+  and memory than its bytes suggest.
 * Reading past the end raises, at the latest in a final comparison; slices are bounded by the view.
 * The only exception is `ProtocolError`.
 """
@@ -39,9 +41,11 @@ BODIES = {
 }
 
 
-def write_decoder(message: MessageType, version: int, *, flexible: bool) -> Source:
+def write_decoder(
+    message: MessageType, version: int, *, flexible: bool, elements_max: int | None = None
+) -> Source:
     """Generate the source of `decode(view, position) -> (message, position)`."""
-    return _Decoder(version, flexible=flexible).write(message)
+    return _Decoder(version, flexible=flexible, elements_max=elements_max).write(message)
 
 
 def malformed(what: str, why: object) -> ProtocolError:
@@ -56,6 +60,10 @@ def raise_bad_count(field: str, count: int) -> None:
     raise ProtocolError(f"{field} has {count} elements, more than the remaining bytes")
 
 
+def raise_too_many(field: str, count: int) -> None:
+    raise ProtocolError(f"{count} elements up to {field} exceed the limit of a request")
+
+
 def raise_bad_tag(field: str) -> None:
     raise ProtocolError(f"{field} does not have the size of its tag")
 
@@ -68,6 +76,7 @@ RUNTIME: dict[str, Any] = {
     "malformed": malformed,
     "raise_bad_length": raise_bad_length,
     "raise_bad_count": raise_bad_count,
+    "raise_too_many": raise_too_many,
     "raise_bad_tag": raise_bad_tag,
     "unpack_from": struct.unpack_from,
     "TRUNCATED": (IndexError, struct.error),
@@ -76,9 +85,10 @@ RUNTIME: dict[str, Any] = {
 
 
 class _Decoder:
-    def __init__(self, version: int, *, flexible: bool) -> None:
+    def __init__(self, version: int, *, flexible: bool, elements_max: int | None) -> None:
         self._version = version
         self._flexible = flexible
+        self._elements_max = elements_max
         self._source = Source(RUNTIME)
         self._run: list[tuple[str, str]] = []
 
@@ -87,6 +97,8 @@ class _Decoder:
         what = f"{message.__name__} v{self._version}"
         with source.block("def decode(view, position):"):
             source.line("end = len(view)")
+            if self._elements_max is not None:
+                source.line("elements = 0")
             with source.block("try:"):
                 source.line(f"message = {self._struct(message)}")
             with source.block("except TRUNCATED:"):
@@ -218,6 +230,10 @@ class _Decoder:
 
     def _elements(self, field: Field, element: WireType, variable: str, count: str) -> None:
         source = self._source
+        if self._elements_max is not None:
+            source.line(f"elements += {count}")
+            with source.block(f"if elements > {self._elements_max}:"):
+                source.line(f'raise_too_many("{field.name}", elements)')
         source.line(f"{variable} = []")
         with source.block(f"for _ in range({count}):"):
             if isinstance(element, PrimitiveType):

@@ -48,6 +48,7 @@ class ServerHarness:
             self.metrics,
             self.shutdown,
             request_timeout_ms=60_000,
+            other_request_bytes_max=2**31,
             clock=lambda: 0,
             timer=lambda: self.now,
         )

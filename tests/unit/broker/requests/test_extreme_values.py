@@ -18,9 +18,10 @@ from structlog.testing import capture_logs
 
 from kafscale.broker.requests.dispatcher import InFlightRequest
 from kafscale.broker.requests.routes import ROUTES
-from kafscale.protocol.api import Api
+from kafscale.protocol.api import REQUEST_ELEMENTS_MAX, Api
 from kafscale.protocol.codec.schema import Array, Field, MessageType, WireType, fields
 from kafscale.protocol.codec.wire import Message, PrimitiveType
+from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from kafscale.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
@@ -28,9 +29,15 @@ from kafscale.protocol.messages.offset_commit import (
     TopicToCommit,
 )
 from kafscale.protocol.messages.offset_fetch import OFFSET_FETCH, GroupToFetch, OffsetFetchRequest
+from kafscale.protocol.messages.produce import (
+    PRODUCE,
+    PartitionToProduce,
+    ProduceRequest,
+    TopicToProduce,
+)
 from kafscale.records import Record, build
 from unit.broker.harness import decode_response, framed, request, response_parts
-from unit.broker.in_memory_broker import InMemoryBroker, run_with_broker
+from unit.broker.in_memory_broker import CONFIG, InMemoryBroker, run_with_broker
 
 NAME = "orders"
 """The name of an existing topic and of an existing group, and of all else that has a name."""
@@ -184,3 +191,47 @@ def test_extreme_values_harm_nobody(api):
     random = Random(api.name)
     with capture_logs() as logs:
         run_with_broker(body)
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+
+def find_coordinators(count: int) -> FindCoordinatorRequest:
+    return FindCoordinatorRequest(keys=["group"] * count)
+
+
+def test_requests_have_a_limited_number_of_elements():
+    """An empty name is one byte long: 100 MB of them would stop the broker for half an hour."""
+
+    async def body(broker: InMemoryBroker) -> None:
+        response = await broker.ask(FIND_COORDINATOR, find_coordinators(REQUEST_ELEMENTS_MAX))
+        assert len(response.coordinators) == REQUEST_ELEMENTS_MAX
+        too_many = find_coordinators(REQUEST_ELEMENTS_MAX + 1)
+        await broker.ask(FIND_COORDINATOR, too_many, is_closed=True)
+        topics = [TopicToCommit("orders", partitions=[PartitionToCommit()] * 200)] * 100
+        await broker.ask(OFFSET_COMMIT, OffsetCommitRequest(topics=topics), 8, is_closed=True)
+        assert (await broker.ask(FIND_COORDINATOR, find_coordinators(1))).coordinators
+
+    with capture_logs() as logs:
+        run_with_broker(body)
+    reasons = [line["reason"] for line in logs if line["event"] == "unreadable request"]
+    assert "20001 elements up to keys exceed the limit of a request" in reasons[0]
+
+
+def test_only_produce_requests_may_be_large():
+    size_bytes = CONFIG.network.other_request_bytes_max
+
+    async def body(broker: InMemoryBroker) -> None:
+        metadata = "x" * 30_000
+        partitions = [PartitionToCommit(metadata=metadata)] * (size_bytes // 30_000 + 1)
+        offsets = TopicToCommit("orders", partitions=partitions)
+        await broker.ask(OFFSET_COMMIT, OffsetCommitRequest(topics=[offsets]), 8, is_closed=True)
+        records = memoryview(bytes(size_bytes))
+        topic = TopicToProduce(name="orders", partitions=[PartitionToProduce(records=records)])
+        response = await broker.ask(PRODUCE, ProduceRequest(acks=-1, topics=[topic]), 9)
+        assert response.topics[0].partitions[0].error_code != 0
+
+    with capture_logs() as logs:
+        run_with_broker(body)
+    (reason,) = [line["reason"] for line in logs if line["event"] == "unreadable request"]
+    assert f"exceeds the limit of {size_bytes} bytes" in reason

@@ -37,6 +37,7 @@ def traced(handler):
         Metrics(),
         ShutdownSignal(),
         request_timeout_ms=60_000,
+        other_request_bytes_max=2**31,
         clock=lambda: NOW_MS,
         timer=Timer(),
     )
