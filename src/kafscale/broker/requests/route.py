@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.requests.slices import sliced
 from kafscale.errors import KafscaleError
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol import header as headers
@@ -45,6 +46,8 @@ class Route:
     """The request has a time limit of its own, so that the broker's limit does not apply."""
     cancel_on_disconnect: bool
     """The request only waits and reads, so that it is cancelled when its client disconnects."""
+    results: str
+    """The list in the response, if a long list in the request may be served in slices."""
 
 
 def route(
@@ -54,11 +57,17 @@ def route(
     *,
     has_own_timeout: bool = False,
     cancel_on_disconnect: bool = False,
+    results: str = "",
 ) -> Route:
     """Tie an API to its handler; by default, errors use the response's top-level error code."""
     assert error_response is not None or _has_error_code(api), f"{api.name} needs error_response"
     return Route(
-        api, handle, error_response or _error_response, has_own_timeout, cancel_on_disconnect
+        api,
+        handle,
+        error_response or _error_response,
+        has_own_timeout,
+        cancel_on_disconnect,
+        results,
     )
 
 
@@ -104,7 +113,9 @@ class VersionedApi:
         self.api = api
         self.version = version
         self.route = route
-        self.handle = route.handle
+        self.handle = (
+            sliced(api, version, route.handle, route.results) if route.results else route.handle
+        )
         self._decode_at = api.request_codec(version).decode_at
         self._encode = api.response_codec(version).encode
         self._request_header_version = api.request_header_version(version)

@@ -8,16 +8,19 @@ others need, or changes what others have stored.
 import asyncio
 import math
 from collections.abc import Iterator
+from inspect import isawaitable
 from itertools import chain
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from kafscale.broker.requests.dispatcher import InFlightRequest
 from kafscale.broker.requests.routes import ROUTES
+from kafscale.broker.requests.slices import SLICE_ELEMENTS
 from kafscale.protocol.api import REQUEST_ELEMENTS_MAX, Api
 from kafscale.protocol.codec.schema import Array, Field, MessageType, WireType, fields
 from kafscale.protocol.codec.wire import Message, PrimitiveType
@@ -235,3 +238,68 @@ def test_only_produce_requests_may_be_large():
         run_with_broker(body)
     (reason,) = [line["reason"] for line in logs if line["event"] == "unreadable request"]
     assert f"exceeds the limit of {size_bytes} bytes" in reason
+
+
+def renamed(message: Message, version: int, number: int) -> Message:
+    """A copy of a message with other names in it."""
+    changes: dict[str, Any] = {}
+    for field in fields(type(message), version):
+        value = getattr(message, field.name)
+        if isinstance(value, str):
+            changes[field.name] = f"name-{number}"
+        elif isinstance(field.type, Array) and isinstance(value[0], Message):
+            changes[field.name] = [renamed(value[0], version, number)] * 3
+    return replace(message, **changes)
+
+
+def long_list(api: Api[Any, Any], version: int, topic_id: bytes) -> Message:
+    """A request for many things, of which only one exists."""
+    message = example(api.request, version, topic_id)
+    (field,) = [each for each in fields(api.request, version) if isinstance(each.type, Array)]
+    first = getattr(message, field.name)[0]
+    others = [
+        renamed(first, version, number) if isinstance(first, Message) else f"name-{number}"
+        for number in range(2 * SLICE_ELEMENTS)
+    ]
+    changes: dict[str, Any] = {field.name: [first, *others]}
+    if hasattr(message, "allow_auto_topic_creation"):
+        changes["allow_auto_topic_creation"] = False
+    return replace(message, **changes)
+
+
+@pytest.mark.parametrize(
+    "sliced_route",
+    [route for route in ROUTES if route.results],
+    ids=lambda sliced_route: sliced_route.api.name,
+)
+def test_other_requests_are_served_between_the_slices_of_a_long_list(sliced_route):
+    api = sliced_route.api
+    version = api.version_max
+    responses = []
+
+    async def in_slices(broker: InMemoryBroker) -> None:
+        message = long_list(api, version, (await broker.topic(NAME, 2)).id)
+        long = broker.dispatcher.dispatch(broker.client, framed(request(api, version, message)))
+        assert isinstance(long, InFlightRequest)
+        await asyncio.sleep(0)
+        assert (await broker.ask(FIND_COORDINATOR, find_coordinators(1))).coordinators
+        assert not long.future.done()
+        parts = await response_parts(long)
+        responses.append(decode_response(framed(b"".join(parts)), api, version)[1])
+
+    async def at_once(broker: InMemoryBroker) -> None:
+        message = long_list(api, version, (await broker.topic(NAME, 2)).id)
+        returned = sliced_route.handle(broker.context(api, version), message)
+        responses.append(await returned if isawaitable(returned) else returned)
+
+    run_with_broker(in_slices)
+    run_with_broker(at_once)
+    # Topics have random ids; the client has read what it was sent.
+    sliced, whole = (without_ids(msgspec.to_builtins(each)) for each in responses)
+    assert sliced == whole
+
+
+def without_ids(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_ids(inner) for key, inner in value.items() if key != "topic_id"}
+    return [without_ids(each) for each in value] if isinstance(value, list) else value

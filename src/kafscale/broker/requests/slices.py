@@ -1,0 +1,94 @@
+"""Serves requests with long lists in slices, so that other requests are served in between.
+
+    route(DESCRIBE_GROUPS, describe_groups.handle, describe_groups.error_response, results="groups")
+
+An element of a list costs some ten microseconds: topics to describe, groups to delete. A request
+may have thousands, and one event loop serves all clients. A route that names the list of results
+says that the elements are independent of each other: its handler is called with a few hundred at a
+time, and the results are joined. Shorter lists are served at once, without a task.
+
+Not for handlers that compare elements with each other, as CreateTopics does to refuse duplicates,
+and not for requests that the client may send without waiting for the one before, because a later
+request is served between two slices: OffsetCommit is followed by LeaveGroup.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
+
+from kafscale.broker.requests.context import RequestContext
+from kafscale.protocol.api import Api
+from kafscale.protocol.codec.schema import Array, Field, MessageType, fields, inner_message
+from kafscale.protocol.codec.wire import Message
+
+if TYPE_CHECKING:
+    from kafscale.broker.requests.route import Handler
+
+SLICE_ELEMENTS: Final = 250
+"""A slice takes a few milliseconds."""
+
+
+def sliced(
+    api: Api[Any, Any], version: int, handle: "Handler[Any, Any]", results: str
+) -> "Handler[Any, Any]":
+    """A handler that serves long lists in slices; `results` is the list in the response."""
+    message: MessageType = api.request
+    lists = [field for field in fields(message, version) if isinstance(field.type, Array)]
+    if not lists:
+        return handle
+    (elements,) = lists
+    inner = _inner_list(elements, version)
+
+    def handle_slices(context: RequestContext, request: Message) -> Any:
+        requested = getattr(request, elements.name)
+        if not requested or _weight(requested, inner) <= SLICE_ELEMENTS:
+            return handle(context, request)
+        parts = (replace(request, **{elements.name: each}) for each in _split(requested, inner))
+        return _handle_each(handle, context, parts, results)
+
+    return handle_slices
+
+
+async def _handle_each(
+    handle: "Handler[Any, Any]", context: RequestContext, parts: Iterator[Message], results: str
+) -> Message:
+    response: Message | None = None
+    joined: list[Any] = []
+    for part in parts:
+        returned = handle(context, part)
+        response = await returned if isawaitable(returned) else returned
+        joined += getattr(response, results)
+        await asyncio.sleep(0)
+    assert response is not None
+    return replace(response, **{results: joined})
+
+
+def _inner_list(elements: Field, version: int) -> str:
+    """The list in each element, such as the partitions of a topic; empty if there is none."""
+    inner = inner_message(elements.type)
+    names = (
+        [field.name for field in fields(inner, version) if isinstance(field.type, Array)]
+        if inner
+        else []
+    )
+    return names[0] if names else ""
+
+
+def _weight(requested: Sequence[Any], inner: str) -> int:
+    if not inner:
+        return len(requested)
+    return sum(1 + len(getattr(element, inner) or ()) for element in requested)
+
+
+def _split(requested: Sequence[Any], inner: str) -> Iterator[Sequence[Any]]:
+    start, weight = 0, 0
+    for index, element in enumerate(requested):
+        weight += _weight((element,), inner)
+        if weight >= SLICE_ELEMENTS:
+            yield requested[start : index + 1]
+            start, weight = index + 1, 0
+    if start < len(requested):
+        yield requested[start:]
