@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kafscale.aio.gather import map_limited
-from kafscale.aio.pacer import Pacer
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView
@@ -41,14 +40,11 @@ SECTION_SEARCH_MAX = 8
 PARALLEL_OPENS_MAX = 32
 """Limit of listings, and of logs, that are read concurrently."""
 
-SEGMENTS_PER_TURN = 5_000
-"""How many segments are added to a list in one turn on the event loop: about 2 ms."""
-
 WHOLE_TOPIC_MIN = 16
 """With this number of partitions of a topic, list the whole topic in one request."""
 
-Listing = dict[tuple[str, int], list[tuple[int, int]]]
-"""The base offset and size of every segment, by topic directory and partition."""
+Listing = defaultdict[tuple[str, int], SegmentList]
+"""The segments by topic directory and partition; the end of the last one is not known yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +123,7 @@ class SegmentRecovery:
                     object_keys.partition_prefix(self._namespace, directory, number)
                     for number in numbers
                 ]
-        listing: Listing = defaultdict(list)
+        listing: Listing = defaultdict(SegmentList)
 
         async def list_one(prefix: str) -> None:
             await self._list_below(prefix, listing)
@@ -143,7 +139,8 @@ class SegmentRecovery:
                     ignored_count += 1
                     logger.debug("object ignored", key=item.key)
                 elif isinstance(ref, object_keys.SegmentRef) and not ref.is_index:
-                    listing[ref.directory, ref.partition].append((ref.base_offset, item.size_bytes))
+                    segments = listing[ref.directory, ref.partition]
+                    segments.append(ref.base_offset, ref.base_offset, item.size_bytes)
         if ignored_count:
             logger.warning(
                 "unknown objects in topic prefix ignored", prefix=prefix, count=ignored_count
@@ -155,11 +152,7 @@ class SegmentRecovery:
         self, partition: PartitionToOpen, listing: Listing, now_ms: int, opened: list[PartitionLog]
     ) -> None:
         """Open a log and add it to `opened` before it holds anything, so that it gets closed."""
-        segments = SegmentList()
-        pacer = Pacer(SEGMENTS_PER_TURN)
-        for base_offset, size_bytes in listing.get((partition.directory, partition.partition), ()):
-            segments.append(base_offset, base_offset, size_bytes)
-            await pacer.step()
+        segments = listing[partition.directory, partition.partition]
         if not len(segments):
             opened.append(self._new_log(partition, segments))
             return
