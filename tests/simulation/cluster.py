@@ -139,9 +139,6 @@ class SimulatedCluster:
         """Whether an object was damaged on purpose."""
         self._topic_count = 0
         self._deleted_ids: list[bytes] = []
-        self._list_lag_ms = (
-            random.choice((0, 10, 1000, 20_000)) if Feature.LAGGING_LISTS in features else 0
-        )
         self.controller_offset_ms = 0
         """How far the wall clock of the controller is ahead."""
         self._controller = self.connect()
@@ -189,7 +186,6 @@ class SimulatedCluster:
 
     def connect(self) -> FaultyObjectStore:
         store = FaultyObjectStore(self.objects, self.faults, random=self.random, clock=clock_ms)
-        store.list_lag_ms = self._list_lag_ms
         self.stores.append(store)
         return store
 
@@ -215,7 +211,7 @@ class SimulatedCluster:
                 await operation()
             except OperatingError as error:
                 reason = error
-                await asyncio.sleep(0.1 + self._list_lag_ms / 1000)
+                await asyncio.sleep(0.1)
                 continue
             store.rules = [*self.faults]
             self.metadata.failing_share = failing_share

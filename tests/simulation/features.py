@@ -23,8 +23,6 @@ class Feature(enum.Enum):
     """Commits to the metadata store fail, and take effect later."""
     CLOCK_STEPS = enum.auto()
     """The wall clock of a broker jumps."""
-    LAGGING_LISTS = enum.auto()
-    """Listings miss objects that were written a moment ago, unlike those of S3."""
     REFUSED_PARTITIONS = enum.auto()
     """The store refuses the segments of two partitions."""
     DAMAGED_INDEXES = enum.auto()
@@ -32,7 +30,7 @@ class Feature(enum.Enum):
     DAMAGED_SEGMENTS = enum.auto()
     """A bit of a segment is flipped."""
     DAMAGED_WAL = enum.auto()
-    """A bit of the newest object of a WAL stream is flipped, but not of its table."""
+    """A bit of the newest object of a WAL stream is flipped."""
 
 
 ENABLED: Final = frozenset(

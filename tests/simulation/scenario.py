@@ -150,8 +150,6 @@ class Scenario:
     async def _read_bucket(self) -> None:
         """Read a partition without metadata."""
         topic, number, _ = self._random.choice(self._cluster.partitions())
-        if Feature.LAGGING_LISTS in self._cluster.features:
-            return  # A reader without metadata cannot know what its listing misses.
         reading = asyncio.create_task(BucketReader(self._cluster).check(topic, number))
         self._readers.add(reading)
         if self._random.random() < 0.5:

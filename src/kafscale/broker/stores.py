@@ -20,7 +20,7 @@ from kafscale.metadata.store.sqlite.store import METADATA_FILE, SqliteStore
 from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects import factory
-from kafscale.storage.objects.factory import probe_conditional_puts
+from kafscale.storage.objects.factory import probe_guarantees
 from kafscale.storage.objects.layers.observed import ObservedObjectStore, OperationObserver
 from kafscale.storage.objects.local.disk_reserve import DiskReserve
 from kafscale.storage.objects.local.store import LocalObjectStore
@@ -43,13 +43,13 @@ def is_remote(config: Config) -> bool:
 async def open_objects(
     config: Config, on_operation: OperationObserver, clock: Callable[[], int], random: Random
 ) -> ObjectStore:
-    """Open the object store, after a probe of the conditional PUT that fencing relies on."""
+    """Open the object store, after a probe of what fencing and takeovers rely on."""
     store: ObjectStore
     if is_remote(config):
         store, probe = factory.create_store(config, on_operation, random)
     else:
         store = ObservedObjectStore(_local_objects(config, clock), on_operation)
-        probe = partial(probe_conditional_puts, store, config.s3.namespace, random)
+        probe = partial(probe_guarantees, store, config.s3.namespace, random)
     try:
         await _retry(config, f"object storage ({factory.describe_objects(config)})", probe)
     except BaseException:

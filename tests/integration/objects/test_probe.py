@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from kafscale.errors import ConfigError, OperatingError
-from kafscale.storage.objects.factory import probe_access, probe_conditional_puts
+from kafscale.storage.objects.factory import probe_access, probe_guarantees
 from kafscale.storage.objects.s3.bucket_admin import create_bucket
 from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from kafscale.storage.objects.s3.store import S3ObjectStore
@@ -45,7 +45,7 @@ def test_server_that_ignores_if_none_match_is_rejected():
         async with scripted_server(UnconditionalServer()) as server:
             store = S3ObjectStore(replace(BUCKET, endpoint=server.url))
             with pytest.raises(ConfigError, match="use a server version with conditional writes"):
-                await probe_conditional_puts(store, "ns", Random(1))
+                await probe_guarantees(store, "ns", Random(1))
             assert "if-none-match: *" in server.requests[0].lower()
             await store.close()
 
@@ -57,7 +57,7 @@ def test_server_without_if_none_match_is_rejected():
         async with scripted_server(response(501, "NotImplemented")) as server:
             store = S3ObjectStore(replace(BUCKET, endpoint=server.url))
             with pytest.raises(OperatingError, match="lacks a feature that Kafscale needs"):
-                await probe_conditional_puts(store, "ns", Random(1))
+                await probe_guarantees(store, "ns", Random(1))
             await store.close()
 
     asyncio.run(scenario())
@@ -101,7 +101,7 @@ def test_missing_bucket_is_created_only_if_configured(bucket, namespace):
         with pytest.raises(OperatingError, match="NoSuchBucket"):
             await probe_access(store, "ns", None)
         await probe_access(store, "ns", lambda: create_bucket(missing))
-        await probe_conditional_puts(store, "ns", Random(1))
+        await probe_guarantees(store, "ns", Random(1))
         await create_bucket(missing)  # Another broker may have created it at the same time.
         await probe_access(store, "ns", None)
         await store.close()

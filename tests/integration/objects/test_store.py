@@ -13,7 +13,7 @@ from kafscale.errors import (
     ObjectNotFoundError,
     OperatingError,
 )
-from kafscale.storage.objects.factory import probe_conditional_puts
+from kafscale.storage.objects.factory import probe_guarantees
 from kafscale.storage.objects.store import ObjectStore
 
 # The first run builds the S3 server.
@@ -288,7 +288,7 @@ def test_invalid_key_is_rejected_by_every_method(store, key):
 
 def test_create_only_probe_passes_and_leaves_no_objects(store, namespace):
     async def scenario():
-        await probe_conditional_puts(store, namespace, random.Random(1))
+        await probe_guarantees(store, namespace, random.Random(1))
         assert await list_keys(store, f"{namespace}/") == []
 
     asyncio.run(scenario())

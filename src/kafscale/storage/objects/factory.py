@@ -53,7 +53,7 @@ def create_store(
         await main.authenticate()
         create = (lambda: create_bucket(bucket(config))) if s3.create_bucket else None
         await probe_access(retrying, s3.namespace, create)
-        await probe_conditional_puts(retrying, s3.namespace, random)
+        await probe_guarantees(retrying, s3.namespace, random)
 
     limited = LimitedObjectStore(
         _with_replica(config, observed, on_operation),
@@ -179,15 +179,30 @@ async def probe_access(
         await _list(store, namespace)
 
 
-async def probe_conditional_puts(store: ObjectStore, namespace: str, random: Random) -> None:
-    """Write one key again, with conditions that are not met: both PUTs must change nothing.
+async def probe_guarantees(store: ObjectStore, namespace: str, random: Random) -> None:
+    """Write one key again, with conditions that are not met, and list it.
 
-    Fencing and swaps depend on it: on a store that ignores the conditions, two brokers could
-    acknowledge records into the same log, or a former owner could overwrite a newer segment. The
-    broker refuses to start with such a store.
+    Fencing and swaps depend on conditions: on a store that ignores them, two brokers could
+    acknowledge records into the same log, or a former owner could overwrite a newer segment. New
+    owners depend on listings that are complete: they would miss acknowledged records. The broker
+    refuses to start with such a store.
     """
-    key = f"{namespace}/{object_keys.PROBE_DIRECTORY}/{random.getrandbits(64):016x}"
+    directory = f"{namespace}/{object_keys.PROBE_DIRECTORY}/"
+    key = f"{directory}{random.getrandbits(64):016x}"
     await store.put(key, [b"first"])
+    defect = await _violated_condition(store, key, random) or await _missing_in_list(
+        store, directory, key
+    )
+    try:
+        await store.delete([key])
+    except OperatingError:
+        if defect is None:  # Otherwise the violation is the more important error.
+            raise
+    if defect is not None:
+        raise ConfigError(defect)
+
+
+async def _violated_condition(store: ObjectStore, key: str, random: Random) -> str | None:
     ignored = None
     with suppress(ObjectExistsError):
         await store.put(key, [b"second"])
@@ -197,17 +212,23 @@ async def probe_conditional_puts(store: ObjectStore, namespace: str, random: Ran
         with suppress(ObjectChangedError):
             await store.replace(key, [b"third"], f'"{random.getrandbits(128):032x}"')
             ignored = "If-Match"
-    try:
-        await store.delete([key])
-    except OperatingError:
-        if ignored is None:  # Otherwise the violation is the more important error.
-            raise
-    if ignored is not None:
-        raise ConfigError(
-            f"the object store ignores {ignored} on PUT and overwrites existing objects, so two"
-            " brokers could overwrite each other's records; use a server version with conditional"
-            " writes, or another store, such as S3"
-        )
+    if ignored is None:
+        return None
+    return (
+        f"the object store ignores {ignored} on PUT and overwrites existing objects, so two"
+        " brokers could overwrite each other's records; use a server version with conditional"
+        " writes, or another store, such as S3"
+    )
+
+
+async def _missing_in_list(store: ObjectStore, directory: str, key: str) -> str | None:
+    async for chunk in store.list(directory):
+        if any(item.key == key for item in chunk):
+            return None
+    return (
+        "the object store does not list an object that was just written, so the new owner of a"
+        " partition could miss records; use a store with consistent listings, such as S3"
+    )
 
 
 async def _list(store: ObjectStore, namespace: str) -> None:

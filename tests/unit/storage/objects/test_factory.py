@@ -11,7 +11,7 @@ from kafscale.config import load
 from kafscale.errors import ConfigError, ObjectExistsError
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects import factory
-from kafscale.storage.objects.factory import probe_conditional_puts
+from kafscale.storage.objects.factory import probe_guarantees
 from kafscale.storage.objects.layers.retrying import RetryingObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.s3.bucket_admin import BucketLifecycle
@@ -162,7 +162,7 @@ def test_correct_store_passes():
     store = MemoryObjectStore()
 
     async def scenario():
-        await probe_conditional_puts(store, "ns", Random(1))
+        await probe_guarantees(store, "ns", Random(1))
         assert await keys(store) == []
 
     asyncio.run(scenario())
@@ -180,7 +180,20 @@ def test_correct_store_passes():
 def test_store_that_overwrites_is_rejected(store, ignored):
     async def scenario():
         with pytest.raises(ConfigError, match=f"ignores {ignored} on PUT"):
-            await probe_conditional_puts(store, "ns", Random(1))
+            await probe_guarantees(store, "ns", Random(1))
+        assert await keys(store) == []
+
+    asyncio.run(scenario())
+
+
+def test_store_whose_listings_lag_is_rejected():
+    store = FaultyObjectStore(MemoryObjectStore(), [], random=Random(1))
+    store.list_lag_ms = 1000
+
+    async def scenario():
+        with pytest.raises(ConfigError, match="does not list an object that was just written"):
+            await probe_guarantees(store, "ns", Random(1))
+        store.list_lag_ms = 0
         assert await keys(store) == []
 
     asyncio.run(scenario())
@@ -194,6 +207,6 @@ def test_lost_responses_do_not_mislead_the_probe():
         rule = Rule(fault=Fault.RESPONSE_LOST, operations=frozenset({"put"}), times_max=1)
         faulty = FaultyObjectStore(MemoryObjectStore(), [rule], random=Random(1))
         store = RetryingObjectStore(faulty, retries_max=3, random=Random(2), sleep=no_time)
-        await probe_conditional_puts(store, "ns", Random(3))
+        await probe_guarantees(store, "ns", Random(3))
 
     asyncio.run(scenario())
