@@ -137,6 +137,8 @@ class SimulatedCluster:
         """How far a wall clock was ahead at most."""
         self.has_damage = False
         """Whether an object was damaged on purpose."""
+        self.damaged_keys: set[str] = set()
+        """Those objects, and indexes that were damaged."""
         self._topic_count = 0
         self._deleted_ids: list[bytes] = []
         self.controller_offset_ms = 0

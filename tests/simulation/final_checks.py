@@ -52,7 +52,13 @@ class RemainingObjects:
             for make in (object_keys.segment_key, object_keys.index_key)
         }
         segments = {key for key in keys if object_keys.parse_segment(NAMESPACE, key)}
-        if missing := expected - segments:
+        # An index that its writer could not finish cannot be rebuilt from a damaged segment.
+        not_rebuilt = {
+            object_keys.index_key_of(key)
+            for key in self._cluster.damaged_keys
+            if key.endswith(object_keys.SEGMENT_SUFFIX)
+        }
+        if missing := expected - segments - not_rebuilt:
             raise InvariantViolationError(f"{sorted(missing)} should be there")
         if left := {key for key in segments - expected if self._should_be_gone(key)}:
             raise InvariantViolationError(f"{sorted(left)} should be gone")

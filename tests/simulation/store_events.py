@@ -25,7 +25,6 @@ class StoreEvents:
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
         self._random: Random = cluster.random
-        self._damaged_keys: set[str] = set()
 
     # --- refused writes -------------------------------------------------------------------------
 
@@ -104,14 +103,14 @@ class StoreEvents:
             keys = [key for key in keys if object_keys.parse_wal(NAMESPACE, key)]
             keys = list({key.rpartition("/")[0]: key for key in keys}.values())
         # What a damaged object says about its offsets cannot be used for the model.
-        keys = [key for key in keys if key not in self._damaged_keys]
+        keys = [key for key in keys if key not in self._cluster.damaged_keys]
         if not keys:
             return None
         key = self._random.choice(keys)
         data = await objects.get(key)
         if await allow_missing(key, data):
             self._cluster.has_damage |= suffix != object_keys.INDEX_SUFFIX
-            self._damaged_keys.add(key)
+            self._cluster.damaged_keys.add(key)
             damaged = bytearray(data)
             position = self._random.randrange(len(data))
             damaged[position] ^= 1 << self._random.randrange(8)
