@@ -249,6 +249,12 @@ class SimulatedCluster:
         await self.register(broker)
         await self.take_over_session(broker, before, self.live_brokers())
 
+    async def restart_damaged_sessions(self) -> None:
+        """Restart sessions that ended because a repeated PUT found its own object damaged."""
+        for broker in self.live_brokers():
+            if self.has_damage and broker.engine.wal.is_closed:
+                await self.start_next_session(broker)
+
     async def take_over_session(
         self, broker: Broker, epoch: int, successors: Sequence[Broker]
     ) -> None:

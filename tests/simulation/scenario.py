@@ -27,6 +27,7 @@ BROKERS_MAX = 3
 STEPS_MAX = 20
 BATCHES_MAX = 25
 FINISH_SECONDS_MAX = 3600
+RESTART_SECONDS = 5
 
 
 class Scenario:
@@ -253,6 +254,9 @@ class Scenario:
         await self._brokers.end_zombies()
         async with asyncio.timeout(FINISH_SECONDS_MAX):
             await asyncio.gather(*self._readers)
+            while producers := {each for each in self._producers if not each.done()}:
+                await self._cluster.restart_damaged_sessions()
+                await asyncio.wait(producers, timeout=RESTART_SECONDS)
             await asyncio.gather(*self._producers)
         await self._read_everything()
         last = self._cluster.live_brokers()
