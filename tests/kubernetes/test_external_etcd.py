@@ -4,6 +4,7 @@ import pytest
 
 from kafscale.operator.kube.api import CLUSTERS, STATEFUL_SETS
 from services.etcd_server import EtcdServer
+from services.kubernetes.deployed import DeployedCluster
 from services.kubernetes.installation import Installation
 from services.kubernetes.namespaces import GATEWAY
 
@@ -29,22 +30,34 @@ def test_endpoints_of_the_resource_come_before_settings(
             assert not reported["managed"]
             assert server.control("get", "--print-value-only", "/kafscale/cluster/id").strip()
             assert kafscale.kube.get(STATEFUL_SETS, namespace, f"{name}-etcd") is None
-        _check_used_etcd_is_rejected(kafscale, namespace)
+        kafscale.create_cluster(namespace, "late", brokers=SINGLE_BROKER)
+        _check_etcd_is_refused(kafscale, namespace, "late", user=f"{namespace}/unnamed")
         for name in ("named", "unnamed", "late"):
             kafscale.kube.delete(CLUSTERS, namespace, name)
             kafscale.kube.wait_until_gone(CLUSTERS, namespace, name)
 
 
-def _check_used_etcd_is_rejected(kafscale: Installation, namespace: str) -> None:
+def test_managed_etcd_of_another_tenant_is_refused(
+    kafscale: Installation, shop: DeployedCluster, namespace: str
+) -> None:
+    endpoints = shop.wait()["etcd"]["endpoints"]
+    kafscale.create_cluster(
+        namespace, "other", brokers=SINGLE_BROKER, etcd={"endpoints": endpoints}
+    )
+    _check_etcd_is_refused(kafscale, namespace, "other", user=f"{shop.namespace}/{shop.name}")
+    kafscale.kube.delete(CLUSTERS, namespace, "other")
+    kafscale.kube.wait_until_gone(CLUSTERS, namespace, "other")
+
+
+def _check_etcd_is_refused(kafscale: Installation, namespace: str, name: str, user: str) -> None:
     """A cluster cannot use the etcd of another one."""
-    kafscale.create_cluster(namespace, "late", brokers=SINGLE_BROKER)
     kafscale.wait(
-        lambda: kafscale.condition(namespace, "late", "EtcdReady").get("status") == "False",
+        lambda: kafscale.condition(namespace, name, "EtcdReady").get("status") == "False",
         "an etcd to be refused",
         namespace,
-        name="late",
+        name=name,
     )
-    reported = kafscale.condition(namespace, "late", "EtcdReady")
+    reported = kafscale.condition(namespace, name, "EtcdReady")
     assert reported["reason"] == "UsedByAnotherCluster", reported
-    assert f"{namespace}/unnamed" in reported["message"]
-    assert kafscale.kube.get(STATEFUL_SETS, namespace, "late-broker") is None
+    assert user in reported["message"]
+    assert kafscale.kube.get(STATEFUL_SETS, namespace, f"{name}-broker") is None

@@ -9,8 +9,9 @@ Invariants:
   the truth. So if the etcd of Kubernetes is asked for and cannot be found, there is no access until
   the resource is changed; and a cluster with a managed etcd keeps it, even if the operator's
   settings later name endpoints.
-* An external etcd may be used by one cluster only: all clusters use the same keys, so two of them
-  would mix up brokers and topics. If several name the same etcd, the oldest one uses it.
+* An etcd may be used by one cluster only: all clusters use the same keys, so two of them would mix
+  up brokers and topics, and a tenant could read those of another. If several name the same external
+  etcd, the oldest one uses it; no other cluster may name a managed etcd.
 * Objects of a deleted cluster with the same name are not touched, and nothing is created before
   Kubernetes has deleted them. Their bootstrap config would say that the cluster has formed, and
   their members would respond in place of the new ones. Objects without an owner, as after a
@@ -22,7 +23,8 @@ from typing import Final
 
 import msgspec
 
-from kafscale.net.address import Address
+from kafscale.net import address
+from kafscale.net.address import Address, canonical_ip
 from kafscale.operator.etcd.observe import Objects
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.manifests import names
@@ -79,21 +81,72 @@ def _external(cluster: Cluster, endpoints: Sequence[str]) -> EtcdAccess:
 
 
 def current_user(
-    cluster: Cluster, endpoints: Iterable[str], bodies: Iterable[Manifest], resolve: Resolve
+    cluster: Cluster,
+    endpoints: Sequence[str],
+    bodies: Iterable[Manifest],
+    resolve: Resolve,
+    etcd_objects: Iterable[Manifest] = (),
 ) -> str:
-    """The older cluster that uses one of these endpoints, as NAMESPACE/NAME; empty if none does."""
-    ours = set(endpoints)
+    """The other cluster that uses one of these endpoints, as NAMESPACE/NAME; empty if none does.
+
+    An external etcd belongs to the oldest cluster that names it, a managed one to its cluster.
+    `etcd_objects` are the pods and Services of managed etcds.
+    """
+    hosts = [_host(endpoint) for endpoint in endpoints]
+    for each in etcd_objects:
+        owner = each["metadata"]["namespace"], each["metadata"]["labels"]["cluster"]
+        if owner != (cluster.namespace, cluster.name) and not _addresses(each).isdisjoint(hosts):
+            return "/".join(owner)
+    is_older = True
     for body in sorted(bodies, key=_age):
         if body["metadata"]["uid"] == cluster.uid:
-            break
+            is_older = False
+            continue
         try:
             other = read_cluster(body)
         except msgspec.ValidationError:
             continue  # It is not reconciled.
         access = resolve(other)
-        if access and not access.is_managed and ours & set(access.endpoints):
+        if access is None:
+            continue
+        if access.is_managed:
+            is_used = any(_is_host_of(other, host) for host in hosts)
+        else:
+            is_used = is_older and not set(endpoints).isdisjoint(access.endpoints)
+        if is_used:
             return f"{other.namespace}/{other.name}"
     return ""
+
+
+def _host(endpoint: str) -> str:
+    """The host of an endpoint; names inside Kubernetes without their domain.
+
+    >>> _host("https://shop-etcd.shops.svc.cluster.local:2379"), _host("[fd00::1]:2379")
+    ('shop-etcd.shops', 'fd00::1')
+    """
+    try:
+        host = address.parse(endpoint.rpartition("://")[2], names.ETCD_CLIENT_PORT).host
+    except ValueError:
+        return endpoint
+    host = canonical_ip(host.lower().rstrip("."))
+    return host.partition(".svc.")[0].removesuffix(".svc")
+
+
+def _is_host_of(cluster: Cluster, host: str) -> bool:
+    """Whether a host is a Service or a pod of the managed etcd of a cluster."""
+    services = (names.etcd(cluster), names.etcd_headless(cluster))
+    return any(
+        host == name or host.endswith(f".{name}")
+        for name in (f"{service}.{cluster.namespace}" for service in services)
+    )
+
+
+def _addresses(etcd_object: Manifest) -> set[str]:
+    """The IP addresses of a pod or Service."""
+    spec, status = etcd_object.get("spec") or {}, etcd_object.get("status") or {}
+    pod_ips = [each.get("ip", "") for each in status.get("podIPs") or ()]
+    found = [*(spec.get("clusterIPs") or ()), spec.get("clusterIP"), status.get("podIP"), *pod_ips]
+    return {canonical_ip(each) for each in found if each and each != "None"}
 
 
 def _age(body: Manifest) -> tuple[str, str, str]:

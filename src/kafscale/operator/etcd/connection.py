@@ -1,7 +1,8 @@
 """How the operator connects to a cluster's etcd: settings built from Secrets.
 
-Invariants: certificates are files in a private directory of this process. File names contain a hash
-of the content, so equal Secrets give equal settings, and changed certificates change the settings.
+Invariants: certificates are files in a directory of this process, one per cluster. File names
+contain a hash of the content, so equal Secrets give equal settings, and changed certificates change
+the settings.
 """
 
 import asyncio
@@ -27,12 +28,14 @@ PASSWORD: Final = "KAFSCALE_ETCD_PASSWORD"  # noqa: S105 - the name of an entry.
 
 
 async def etcd_settings(kube: Kube, namespace: str, access: EtcdAccess, directory: Path) -> Etcd:
-    """The settings of an etcd; raises `OperatingError` if a Secret is missing."""
+    """The settings of an etcd; raises `OperatingError` if a Secret is missing.
+
+    `directory` belongs to the cluster: what is in it is replaced.
+    """
     tls, credentials = EtcdTls(enabled=access.uses_tls), {}
     if access.tls_secret:
         files = await _entries(kube, namespace, access.tls_secret)
-        parent = directory / namespace / access.tls_secret
-        tls = await asyncio.to_thread(_write_certificates, parent, files)
+        tls = await asyncio.to_thread(_write_certificates, directory, files)
     if access.credentials_secret:
         credentials = await _entries(kube, namespace, access.credentials_secret)
     return Etcd(

@@ -13,7 +13,8 @@ Invariants:
 """
 
 import datetime as dt
-from collections.abc import Awaitable, Callable, Sequence
+import shutil
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -44,7 +45,7 @@ from kafscale.operator.etcd.observe import (
 )
 from kafscale.operator.etcd.plan import next_bootstrap, plan, replicas
 from kafscale.operator.etcd.view import EtcdView
-from kafscale.operator.kube.api import CLUSTERS, PODS, Kube
+from kafscale.operator.kube.api import CLUSTERS, PODS, SERVICES, Kind, Kube, Manifest
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.etcd import bootstrap_config, stateful_set
 from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, BootstrapMode
@@ -92,7 +93,7 @@ class ManagedEtcdReconciler:
             )
         trust_checksum = await self._issue_certificates(objects)
         settings = await etcd_settings(
-            context.kube, cluster.namespace, self._access, context.directory
+            context.kube, cluster.namespace, self._access, context.directory / cluster.uid
         )
         responses = await query_members(
             self._endpoints(objects), settings, context.connect, context.query_ms_max
@@ -268,6 +269,7 @@ class EtcdReconciler:
     def forget(self, uid: str) -> None:
         """Drop the state of a deleted cluster."""
         self._unresponsive.forget(f"{uid}/")
+        shutil.rmtree(self._context.directory / uid, ignore_errors=True)
 
     async def _resolver(self, cluster: Cluster) -> etcd_access.Resolve:
         """A function that resolves the etcd of this cluster and of others."""
@@ -288,16 +290,23 @@ class EtcdReconciler:
     ) -> EtcdState:
         """The state of an etcd that the operator does not run."""
         context = self._context
-        clusters = [
-            body for each in self._namespaces for body in await context.kube.list(CLUSTERS, each)
+        clusters = await self._list_all(CLUSTERS)
+        etcd_objects = [
+            each
+            for kind in (PODS, SERVICES)
+            for each in await self._list_all(kind, {"app": names.ETCD_APP})
         ]
-        if current_user := etcd_access.current_user(cluster, access.endpoints, clusters, resolve):
+        if current_user := etcd_access.current_user(
+            cluster, access.endpoints, clusters, resolve, etcd_objects
+        ):
             message = (
                 f"this etcd is used by cluster {current_user}, and clusters cannot share one:"
                 " set etcd.endpoints to another etcd"
             )
             return _unready(access, "UsedByAnotherCluster", message)
-        settings = await etcd_settings(context.kube, cluster.namespace, access, context.directory)
+        settings = await etcd_settings(
+            context.kube, cluster.namespace, access, context.directory / cluster.uid
+        )
         responses = await query_members(
             access.endpoints, settings, context.connect, context.query_ms_max
         )
@@ -312,6 +321,16 @@ class EtcdReconciler:
             members_ready=len(usable),
             database_bytes=max((each.database_bytes for each in usable), default=None),
         )
+
+    async def _list_all(
+        self, kind: Kind, labels: Mapping[str, str] | None = None
+    ) -> list[Manifest]:
+        """The objects of a kind in all watched namespaces."""
+        return [
+            each
+            for namespace in self._namespaces
+            for each in await self._context.kube.list(kind, namespace, labels)
+        ]
 
 
 def _unready(access: EtcdAccess, reason: str, message: str) -> EtcdState:

@@ -5,10 +5,16 @@ Invariants: everything that the operator creates it applies server-side as field
 never an error. All other failures are a `KubeError` with a readable message.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 import msgspec
+
+from kafscale.errors import KubeError
+
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.:]{0,251}[a-z0-9])?")
+"""Names in paths. Anything else could lead to another object: HTTP clients resolve `..`."""
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -26,7 +32,12 @@ class Kind(msgspec.Struct, frozen=True):
         '/api/v1/namespaces/default/pods/web-0/status'
         >>> STATEFUL_SETS.path()
         '/apis/apps/v1/statefulsets'
+
+        Raises `KubeError` if a part is not a valid name, for example one from a spec.
         """
+        for part in (namespace, name, subresource):
+            if part and not _NAME.fullmatch(part):
+                raise KubeError(f"{part[:300]!r} is not a valid name of a Kubernetes object")
         root = "/api" if self.api_version == "v1" else "/apis"
         inside = f"/namespaces/{namespace}" if namespace and self.is_namespaced else ""
         parts = [f"{root}/{self.api_version}{inside}", self.plural, name, subresource]

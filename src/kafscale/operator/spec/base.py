@@ -31,6 +31,10 @@ Manifests = list[dict[str, Any]]
 BucketName = Annotated[
     str, Meta(max_length=128, pattern=r"^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9]|arn:[^\s/]+)$")
 ]
+_NAME = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
+ObjectName = Annotated[str, Meta(min_length=1, max_length=253, pattern=f"^{_NAME}$")]
+"""The name of another object in the same namespace."""
+OptionalObjectName = Annotated[str, Meta(max_length=253, pattern=f"^({_NAME})?$")]
 Quantity = Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$")]
 """A quantity as Kubernetes writes it: 500m, 2."""
 Size = Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(k|Ki|M|Mi|G|Gi|T|Ti)?$")]
@@ -58,7 +62,7 @@ class Resources(Spec, frozen=True, kw_only=True):
 class SecretMount(Spec, frozen=True, kw_only=True):
     """A Secret mounted as files."""
 
-    name: Annotated[str, Meta(min_length=1, description="The name of the Secret.")]
+    name: Annotated[ObjectName, text("The name of the Secret.")]
     mount_path: Annotated[
         str, Meta(pattern=r"^/\S+$", description="The directory of the files, one per entry.")
     ]

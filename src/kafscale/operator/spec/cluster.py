@@ -13,6 +13,8 @@ from kafscale.operator.spec.base import (
     Count,
     Labels,
     Manifests,
+    ObjectName,
+    OptionalObjectName,
     ResourceMap,
     Resources,
     SecretMount,
@@ -40,7 +42,9 @@ class BrokersSpec(Spec, frozen=True, kw_only=True):
     tolerations: Annotated[Manifests, text("Node taints that brokers tolerate.")] = field(
         default_factory=list
     )
-    priority_class_name: Annotated[str, text("The priority class of the pods. Empty: none.")] = ""
+    priority_class_name: Annotated[
+        OptionalObjectName, text("The priority class of the pods. Empty: none.")
+    ] = ""
     pod_annotations: Annotated[Labels, text("Additional annotations of the pods.")] = field(
         default_factory=dict
     )
@@ -52,7 +56,7 @@ class BrokersSpec(Spec, frozen=True, kw_only=True):
         list[SecretMount], text("Secrets mounted as files: listener certificates, users, tokens.")
     ] = field(default_factory=list)
     env_secrets: Annotated[
-        list[str],
+        list[ObjectName],
         text(
             "Secrets whose entries become environment variables. When one of them changes, brokers"
             " are drained and restarted one at a time."
@@ -122,7 +126,8 @@ class SnapshotsSpec(Spec, frozen=True, kw_only=True):
         str, text("The S3 endpoint of that bucket. Empty: that of the records.")
     ] = ""
     credentials_secret_ref: Annotated[
-        str, text("The Secret with keys for that bucket. Empty: that of the records.")
+        OptionalObjectName,
+        text("The Secret with keys for that bucket. Empty: that of the records."),
     ] = ""
     create_bucket: Annotated[bool, text("Create the bucket if it does not exist.")] = False
     prefix: Annotated[str, text("The prefix of the snapshots' keys.")] = "etcd-snapshots"
@@ -158,10 +163,12 @@ class EtcdSpec(Spec, frozen=True, kw_only=True):
         bool, text("Use the etcd of Kubernetes itself, if its pods are visible.")
     ] = False
     tls_secret_ref: Annotated[
-        str, text("The Secret with ca.crt, tls.crt and tls.key for an external etcd.")
+        OptionalObjectName,
+        text("The Secret with ca.crt, tls.crt and tls.key for an external etcd."),
     ] = ""
     credentials_secret_ref: Annotated[
-        str, text("The Secret with KAFSCALE_ETCD_USERNAME and KAFSCALE_ETCD_PASSWORD.")
+        OptionalObjectName,
+        text("The Secret with KAFSCALE_ETCD_USERNAME and KAFSCALE_ETCD_PASSWORD."),
     ] = ""
     managed: ManagedEtcdSpec = field(default_factory=ManagedEtcdSpec)
     snapshots: SnapshotsSpec = field(default_factory=SnapshotsSpec)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from kafscale.operator.spec.base import BucketName, Spec, text
+from kafscale.operator.spec.base import BucketName, OptionalObjectName, Spec, text
 
 
 class S3Spec(Spec, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class S3Spec(Spec, frozen=True, kw_only=True):
         str, text("The KMS key that encrypts objects. Empty: S3-managed keys.")
     ] = ""
     credentials_secret_ref: Annotated[
-        str,
+        OptionalObjectName,
         text(
             "The Secret with KAFSCALE_S3_ACCESS_KEY, KAFSCALE_S3_SECRET_KEY and optionally"
             " KAFSCALE_S3_SESSION_TOKEN (or AWS's names for them). When it changes, brokers are"
@@ -40,7 +40,8 @@ class S3Spec(Spec, frozen=True, kw_only=True):
         ),
     ] = ""
     credentials_secret: Annotated[
-        str, text("An alias of credentialsSecretRef, which takes precedence if both are set.")
+        OptionalObjectName,
+        text("An alias of credentialsSecretRef, which takes precedence if both are set."),
     ] = ""
     credential_source: Annotated[
         Literal["env", "iam", "workload-identity"],

@@ -6,18 +6,14 @@ import msgspec
 from msgspec import Meta
 
 from kafscale.metadata.topics.config_defs import WEEK_MS
+from kafscale.operator.spec.base import ObjectName, text
 
 
 class TopicSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The desired state of a topic."""
 
     cluster_ref: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=253,
-            description="The name of the KafscaleCluster in the same namespace.",
-        ),
+        ObjectName, text("The name of the KafscaleCluster in the same namespace.")
     ]
     partitions: Annotated[
         int,

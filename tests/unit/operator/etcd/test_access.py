@@ -117,6 +117,35 @@ def test_clusters_with_another_etcd_do_not_conflict():
     assert user_of(body("b"), body("a"), is_managed=True) == ""
 
 
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "https://a-etcd-0.a-etcd-headless.shops.svc.example.org:2379",
+        "https://A-etcd.shops.svc:2379",
+        "a-etcd.shops",
+        "a-etcd.shops.svc.example.org.",
+        "https://10.0.0.7:2379",
+        "[fd00:0::7]:2379",
+        "10.96.0.9:2379",
+    ],
+)
+def test_managed_etcd_is_only_for_its_cluster(endpoint):
+    metadata = {"namespace": "shops", "labels": {"app": "kafscale-etcd", "cluster": "a"}}
+    pod = {"status": {"podIP": "10.0.0.7", "podIPs": [{"ip": "10.0.0.7"}, {"ip": "fd00::7"}]}}
+    service = {"spec": {"clusterIP": "10.96.0.9", "clusterIPs": ["10.96.0.9"]}}
+    objects = [{"metadata": metadata, **each} for each in (pod, service)]
+    access = EtcdAccess(endpoints=("https://a-etcd-0.a-etcd-headless.shops:2379",), is_managed=True)
+    for other in (body("a"), body("a", LATER)):
+        user = current_user(
+            read_cluster(body("b")), [endpoint], [body("b"), other], lambda _: access, objects
+        )
+        assert user == "shops/a"
+    own = current_user(
+        read_cluster(body("a")), ["10.0.0.7:2379"], [body("a")], lambda _: access, objects
+    )
+    assert own == ""
+
+
 def test_clusters_with_an_invalid_spec_are_ignored():
     assert user_of(body("b"), body("a", spec={"brokers": 7})) == ""
 
