@@ -92,7 +92,8 @@ class PartitionStateStore:
             active_segment=self._newest_key(log),
             segment_count=len(log.segments),
             size_bytes=log.segments.total_bytes,
-            rolled_offset=log.tail.rolled_offset,
+            # Damaged segments at the end hold offsets that must not be used again.
+            rolled_offset=max(log.tail.rolled_offset, log.saved_offset),
             mod_revision=before.mod_revision if before else 0,
         )
         self._states[topic_partition] = await partition_states.save(

@@ -193,7 +193,7 @@ class SegmentWriter:
         if not log.is_saved:
             rolled_offset = log.tail.rolled_offset
             await self._save_state(log)
-            log.saved_offset = rolled_offset
+            log.saved_offset = max(log.saved_offset, rolled_offset)
 
     def _build(
         self, log: PartitionLog, unrolled: Unrolled, state: RecoveryState, created_ms: int
