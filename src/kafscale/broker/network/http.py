@@ -6,9 +6,11 @@
 | `/health`, `/healthz` | 200 as long as the process responds at all (liveness) |
 | `/readyz` | 200, or 503 with the reasons why clients should not connect (readiness) |
 
-Invariant: requests are bounded. A request head has at most `_HEAD_BYTES_MAX` bytes and a time
-limit, bodies are not read, and few connections are served. The exposition yields to the event loop
-after every metric, so that a scrape does not delay Kafka's clients.
+Invariants: requests are bounded. A request head has at most `_HEAD_BYTES_MAX` bytes and a time
+limit, bodies are not read, and few connections are served. A new connection is always served: it
+takes the place of the one whose request, or wait for one, began longest ago, so that clients that
+send or read nothing cannot keep out the probes of Kubernetes. The exposition yields to the event
+loop after every metric, so that a scrape does not delay Kafka's clients.
 
 The control plane shares this port: an HTTP/2 client opens with a preface that reads like the head
 of a request (`PRI * HTTP/2.0`), after which the connection is passed to the gRPC server. Such
@@ -85,6 +87,8 @@ class AdminHttp:
         self._closed = False
         self._servers: list[asyncio.Server] = []
         self._connections: set[asyncio.Task[None]] = set()
+        self._http: dict[asyncio.Task[None], None] = {}
+        """Those that are not relayed, ordered by when their last request could begin."""
         self.addresses: list[Address] = []
 
     async def listen(self, host: str, port: int) -> None:
@@ -108,17 +112,22 @@ class AdminHttp:
 
     def _on_connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a new connection in a task; it is closed also if the task never starts."""
-        http_connections = len(self._connections) - self._control_connections
-        if self._closed or http_connections >= self._connections_max:
+        if self._closed:
             writer.close()
             return
+        if len(self._http) >= self._connections_max:
+            oldest = next(iter(self._http))
+            del self._http[oldest]
+            oldest.cancel()
 
         def end(connection: "asyncio.Task[None]") -> None:
             self._connections.discard(connection)
+            self._http.pop(connection, None)
             writer.close()
 
         connection = asyncio.get_running_loop().create_task(self._run(reader, writer))
         self._connections.add(connection)
+        self._http[connection] = None
         connection.add_done_callback(end)
 
     async def _run(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -127,13 +136,17 @@ class AdminHttp:
         except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
             pass  # The client disconnected or timed out without a complete request.
         except asyncio.CancelledError:
-            pass  # `close` cancelled the task, and is the only one that awaits it.
+            pass  # `close`, or another connection that took its place; only `close` awaits it.
         except Exception:
             logger.exception("HTTP request failed")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         keeps_alive = True
+        this = asyncio.current_task()
+        assert this is not None
         while keeps_alive:
+            self._http.pop(this, None)
+            self._http[this] = None
             # One limit for both directions: a client may be slow neither to send nor to read.
             async with asyncio.timeout(self._request_seconds_max):
                 try:
@@ -143,6 +156,7 @@ class AdminHttp:
                 is_control = received == _HTTP2_PREFACE and self._connect_control is not None
                 keeps_alive = not is_control and await self._respond(received, writer)
             if is_control:
+                self._http.pop(this, None)
                 await self._relay_control((reader, writer))
 
     async def _respond(self, received: bytes, writer: asyncio.StreamWriter) -> bool:

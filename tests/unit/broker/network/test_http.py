@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 
 import pytest
@@ -151,15 +151,32 @@ def test_slow_request_times_out():
     run(scenario)
 
 
-def test_connections_above_the_limit_are_closed():
+def test_silent_connections_keep_nobody_out():
     async def scenario():
-        async with served(connections_max=1) as admin:
-            kept_reader, kept = await asyncio.open_connection(*admin.addresses[0])
-            kept.write(b"GET /healthz HTTP/1.1\r\n\r\n")
-            await read_reply(kept_reader)
-            reader, writer = await asyncio.open_connection(*admin.addresses[0])
-            assert await reader.read() == b""
-            writer.close()
+        async with served(connections_max=3) as admin, AsyncExitStack() as stack:
+            silent = []
+            for number in range(20):
+                reader, writer = await asyncio.open_connection(*admin.addresses[0])
+                stack.callback(writer.close)
+                silent.append(reader)
+                if number % 2:
+                    writer.write(b"GET /metrics HTTP/1.1\r\n")
+                assert (await ask(admin, get("/healthz")))[0] == 200
+            assert [await reader.read() for reader in silent[:-3]] == [b""] * 17
+
+    run(scenario)
+
+
+def test_connection_that_is_used_stays():
+    async def scenario():
+        async with served(connections_max=2) as admin:
+            reader, kept = await asyncio.open_connection(*admin.addresses[0])
+            for _ in range(5):
+                kept.write(b"GET /healthz HTTP/1.1\r\n\r\n")
+                assert (await read_reply(reader))[0] == 200
+                _, other = await asyncio.open_connection(*admin.addresses[0])
+                await asyncio.sleep(0.01)
+                other.close()
             kept.close()
 
     run(scenario)
