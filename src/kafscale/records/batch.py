@@ -44,6 +44,12 @@ HEADER_BYTES: Final = HEADER.size
 LENGTH_OVERHEAD_BYTES: Final = 12
 MAGIC: Final = 2
 
+RECORDS_MAX: Final = 1_000_000
+"""Limit of records per batch from a producer: a few bytes can say that there are millions, which
+brokers, consumers and jobs would then decompress and read one by one."""
+RECORD_BYTES_MIN: Final = 7
+"""A record without key, value and headers has seven fields of one byte."""
+
 LENGTH_POSITION: Final = 8
 LEADER_EPOCH_POSITION: Final = 12
 MAGIC_POSITION: Final = 16
@@ -159,7 +165,7 @@ class BatchView:
         self.verify_checksum()
         header = self.header()
         count = header.record_count
-        codec_of(header.attributes)
+        codec = codec_of(header.attributes)
         if count < 1:
             raise InvalidRecordError(f"invalid record count {count} in a batch")
         span = header.last_offset_delta + 1
@@ -170,7 +176,18 @@ class BatchView:
             )
         if from_producer:
             _check_producer(header.attributes, header.producer_id, header.base_sequence)
+            self._check_count(count, codec)
         return header
+
+    def _check_count(self, count: int, codec: Codec) -> None:
+        """Raise if there cannot, or may not, be so many records."""
+        size_bytes = len(self.buffer) - HEADER_BYTES
+        if codec is Codec.NONE and count * RECORD_BYTES_MIN > size_bytes:
+            raise InvalidRecordError(f"{count} records cannot have {size_bytes} bytes")
+        if count > RECORDS_MAX:
+            raise InvalidRecordError(
+                f"a batch of {count} records exceeds the limit of {RECORDS_MAX}"
+            )
 
     def verify_checksum(self) -> None:
         (stored,) = _UINT32.unpack_from(self.buffer, CRC_POSITION)

@@ -26,6 +26,7 @@ from kafscale.records import (
     single_batch,
     split,
 )
+from kafscale.records.batch import RECORDS_MAX
 from kafscale.records.message_set import append
 from unit.records.examples import RECORDS, example, rewritten
 
@@ -180,6 +181,23 @@ def test_count_that_contradicts_the_offsets_is_invalid(count: int) -> None:
 def test_offsets_that_contradict_the_count_are_invalid(delta: int) -> None:
     with pytest.raises(InvalidRecordError, match="last offset delta"):
         rewritten(example(), 23, ">i", delta).validate()
+
+
+@pytest.mark.parametrize(
+    ("codec", "count", "reason"),
+    [
+        (Codec.NONE, 2**31 - 1, "records cannot have"),
+        (Codec.NONE, 100, "records cannot have"),
+        (Codec.ZSTD, RECORDS_MAX + 1, "exceeds the limit of 1000000"),
+    ],
+)
+def test_absurd_counts_are_invalid(codec: Codec, count: int, reason: str) -> None:
+    """One small batch must not say that a topic has billions of records."""
+    batch = rewritten(BatchView(build(RECORDS, codec=codec)), 57, ">i", count)
+    batch = rewritten(batch, 23, ">i", count - 1)
+    with pytest.raises(InvalidRecordError, match=reason):
+        batch.validate()
+    batch.validate(from_producer=False)
 
 
 @pytest.mark.parametrize("number", [5, 6, 7])
