@@ -3,18 +3,31 @@
 Timestamps need not ascend within a log, but the largest timestamp up to the end of each segment
 does, and indexes store it: a binary search finds the segment. If an index lacks it (upstream
 KafScale wrote the index, or it was rebuilt), all segments are scanned.
+
+The records of a batch are read one by one, and a few kilobytes may decompress to a million records.
+So only short, uncompressed batches are read on the event loop, and others in one thread.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Final, TypeVar
 
 import msgspec
 
-from kafscale.records import BatchView, TimestampType, iterate
+from kafscale.records import BatchView, Codec, TimestampType, iterate
 from kafscale.storage.formats import segment as segment_format
 from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.read.log_reader import LogReader
+
+Result = TypeVar("Result")
+
+RECORDS_PER_TURN: Final = 500
+"""How many records are read in one turn on the event loop: about 1 ms."""
+
+_THREAD: Final = ThreadPoolExecutor(1, thread_name_prefix="kafscale-timestamps")
 
 
 class TimedOffset(msgspec.Struct, frozen=True, gc=False):
@@ -51,7 +64,7 @@ def first_record(batch: BatchView, timestamp_ms: int, start_offset: int) -> Time
     """Return the first record of a batch at or after a timestamp and an offset."""
     if batch.max_timestamp_ms < timestamp_ms:
         return None
-    for record_offset, record_ms in _times(batch):
+    for record_offset, record_ms in _times(batch, start_offset):
         if record_ms >= timestamp_ms and record_offset >= start_offset:
             return TimedOffset(record_offset, record_ms, batch.leader_epoch)
     return None
@@ -75,7 +88,9 @@ async def _offset_for_timestamp(
     reader: LogReader, log: PartitionLog, timestamp_ms: int
 ) -> TimedOffset | None:
     async for batch in _candidates(reader, log, timestamp_ms):
-        if (record := first_record(batch, timestamp_ms, log.start_offset)) is not None:
+        find = partial(first_record, batch, timestamp_ms, log.start_offset)
+        is_older = batch.max_timestamp_ms < timestamp_ms
+        if not is_older and (record := await _read_records(batch, find)) is not None:
             return record
     return None
 
@@ -109,25 +124,27 @@ async def _max_timestamp_ms(reader: LogReader, log: PartitionLog) -> int:
                 max_timestamp_ms = max(max_timestamp_ms, reached_ms)
                 continue
         while batches := await reader.batches(log, segment, position):
-            position += sum(map(len, batches))
-            max_timestamp_ms = max(max_timestamp_ms, _max_timestamp_of(batches, start_offset))
+            for batch in batches:
+                position += len(batch)
+                find = partial(_max_timestamp_of, batch, start_offset)
+                max_timestamp_ms = max(max_timestamp_ms, await _read_records(batch, find))
     for run in list(log.tail.runs):
-        max_timestamp_ms = max(
-            max_timestamp_ms, _max_timestamp_of(run.batches(start_offset), start_offset)
-        )
+        for batch in run.batches(start_offset):
+            find = partial(_max_timestamp_of, batch, start_offset)
+            max_timestamp_ms = max(max_timestamp_ms, await _read_records(batch, find))
     return max_timestamp_ms
 
 
-def _max_timestamp_of(batches: Iterable[BatchView], start_offset: int) -> int:
-    return max(
-        (
-            record_ms
-            for batch in batches
-            for record_offset, record_ms in _times(batch)
-            if record_offset >= start_offset
-        ),
-        default=-1,
-    )
+def _max_timestamp_of(batch: BatchView, start_offset: int) -> int:
+    times = _times(batch, start_offset)
+    return max((record_ms for offset, record_ms in times if offset >= start_offset), default=-1)
+
+
+async def _read_records(batch: BatchView, function: Callable[[], Result]) -> Result:
+    """Call a function that reads the records of a batch; in a thread, if it may take long."""
+    if batch.codec is Codec.NONE and batch.count <= RECORDS_PER_TURN:
+        return function()
+    return await asyncio.get_running_loop().run_in_executor(_THREAD, function)
 
 
 async def _candidates(
@@ -168,12 +185,12 @@ async def _first_segment(reader: LogReader, log: PartitionLog, timestamp_ms: int
     return await first_segment(count, read_index, timestamp_ms) or 0
 
 
-def _times(batch: BatchView) -> Iterable[tuple[int, int]]:
-    """The offset and timestamp of each record."""
+def _times(batch: BatchView, start_offset: int) -> Iterable[tuple[int, int]]:
+    """The offset and timestamp of each record; those before the start offset may be left out."""
     is_gapless = batch.count == batch.last_offset_delta + 1  # False after compaction.
     if batch.timestamp_type is TimestampType.LOG_APPEND_TIME and is_gapless:
-        return (
-            (offset, batch.max_timestamp_ms)
-            for offset in range(batch.base_offset, batch.next_offset)
-        )
+        # All have the same timestamp, so the first one stands for them.
+        first_offset = max(batch.base_offset, start_offset)
+        is_before_end = first_offset < batch.next_offset
+        return [(first_offset, batch.max_timestamp_ms)] if is_before_end else []
     return ((record.offset, record.timestamp_ms) for record in iterate(batch))

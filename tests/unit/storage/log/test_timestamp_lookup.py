@@ -1,9 +1,12 @@
 """Timestamp lookup, for ListOffsets."""
 
+import asyncio
+
 import pytest
 
+from doubles.turn_timer import measured_turns
 from doubles.virtual_time import clock_ms
-from kafscale.records import TimestampType
+from kafscale.records import BatchView, Codec, Record, TimestampType, build
 from kafscale.storage.log import timestamp_lookup
 from unit.storage.engines import (
     TOPIC,
@@ -49,6 +52,26 @@ def test_records_below_the_log_start_are_ignored():
         assert (result.offset, result.timestamp_ms) == (2, 20)
 
     simulate(scenario)
+
+
+@pytest.mark.parametrize("timestamp_type", list(TimestampType))
+def test_batch_of_many_records_does_not_hold_the_event_loop(timestamp_type):
+    count = 100_000
+    values = [Record(number, number, None, b"") for number in range(count)]
+    batch = BatchView(build(values, codec=Codec.ZSTD))
+
+    async def scenario():
+        settings = log_settings(timestamp_type=timestamp_type)
+        engine = await open_engine(memory_store(), partitions=topic(settings=settings))
+        log = engine.logs.get(TOPIC, 0)
+        await log.append(batch, clock_ms()).durable
+        newest = await timestamp_lookup.offset_of_max_timestamp(engine.reader, log)
+        return newest.offset
+
+    with measured_turns() as timer:
+        offset = asyncio.run(scenario())
+    assert offset == (count - 1 if timestamp_type is TimestampType.CREATE_TIME else 0)
+    assert timer.longest_seconds < 0.05, timer.longest
 
 
 def test_log_start_may_be_within_a_log_append_time_batch():
