@@ -22,13 +22,16 @@ versions to magic, and reject zstd for old consumers. Down-converted sets are no
 client can read them, and the problems of old compressed sets (such as KAFKA-3160) do not arise.
 """
 
+import sys
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from struct import Struct
 from typing import Final
 
 import msgspec
 
 from kafscale.errors import (
+    BatchTooLargeError,
     CorruptBatchError,
     InvalidRecordError,
     UnsupportedCodecError,
@@ -65,14 +68,21 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 # --- conversion ---------------------------------------------------------------------------------
 
 
-def up_convert(data: Buffer, *, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX) -> bytearray:
+def up_convert(
+    data: Buffer,
+    *,
+    decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
+    messages_max: int = sys.maxsize,
+) -> bytearray:
     """Convert a producer's message set into one batch, with offsets from 0.
 
     The given offsets are ignored, because old clients do not set them consistently. The batch gets
     the codec of the last compressed message, and LogAppendTime only if every message has it, which
     `BatchView.validate` then rejects as in any other batch.
     """
-    messages = list(read(data, decompressed_bytes_max=decompressed_bytes_max))
+    messages = list(
+        read(data, decompressed_bytes_max=decompressed_bytes_max, messages_max=messages_max)
+    )
     if not messages:
         raise InvalidRecordError("empty message set")
     records = [
@@ -120,17 +130,25 @@ def down_convert(
 
 
 def read(
-    data: Buffer, *, partial_ok: bool = False, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX
+    data: Buffer,
+    *,
+    partial_ok: bool = False,
+    decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
+    messages_max: int = sys.maxsize,
 ) -> Iterator[Message]:
     """Yield the messages of a set; `partial_ok` skips a truncated last one."""
-    bytes_left = decompressed_bytes_max
+    bytes_left, messages_left = decompressed_bytes_max, messages_max
     for message in _read_shallow(data, partial_ok=partial_ok):
         if message.codec is Codec.NONE:
-            yield message
+            found = [message]
         else:
             inner = _inflate(message, bytes_left)
             bytes_left -= len(inner)
-            yield from _unwrap(message, inner)
+            found = _unwrap(message, inner, messages_left)
+        messages_left -= len(found)
+        if messages_left < 0:
+            raise BatchTooLargeError(f"a message set exceeds the limit of {messages_max} messages")
+        yield from found
 
 
 def append(output: bytearray, record: Record, magic: int, timestamp_type: TimestampType) -> None:
@@ -216,9 +234,12 @@ def _inflate(wrapper: Message, size_bytes_max: int) -> bytes:
     return decompress(wrapper.codec, compressed, size_bytes_max)
 
 
-def _unwrap(wrapper: Message, data: bytes) -> list[Message]:
-    """The inner messages, with absolute offsets and effective timestamps."""
-    messages = list(_read_shallow(data))
+def _unwrap(wrapper: Message, data: bytes, messages_max: int) -> list[Message]:
+    """The inner messages, with absolute offsets and effective timestamps.
+
+    If there are more than `messages_max`, one more than that.
+    """
+    messages = list(islice(_read_shallow(data), min(messages_max, sys.maxsize - 1) + 1))
     if not messages:
         raise InvalidRecordError("a compressed message contains no messages")
     for message in messages:

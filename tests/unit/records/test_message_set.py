@@ -465,3 +465,13 @@ def test_offsets_of_a_log_are_kept() -> None:
         log += recompress(batch, Codec.LZ4)
     lowered = down_convert(split(log), 1)
     assert [message.record.offset for message in read(lowered)] == list(range(12))
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_messages_of_a_producer_are_limited(codec):
+    messages = b"".join(message(1, offset, b"a") for offset in range(11))
+    data = messages if codec is Codec.NONE else wrapper(1, codec, 10, messages)
+    assert BatchView(up_convert(data, messages_max=11)).count == 11
+    with pytest.raises(BatchTooLargeError, match="the limit of 10 messages"):
+        up_convert(data, messages_max=10)
+    assert len(list(read(data))) == 11

@@ -29,7 +29,7 @@ from kafscale.broker.fetch_sessions.cache import CachedPartition, FetchContext
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
 from kafscale.broker.shared.available_bytes import AvailableBytes
-from kafscale.broker.shared.fetch_conversion import ZSTD_SINCE, convert
+from kafscale.broker.shared.fetch_conversion import BATCHES_SINCE, ZSTD_SINCE, check_codecs, convert
 from kafscale.broker.shared.partition_lookup import (
     WRONG_LEADER_ERRORS,
     check_leader_epoch,
@@ -179,7 +179,7 @@ class Fetch:
         self.session = session
         self.results: list[FetchedPartition] = []
         self.cold: list[int] = []
-        """The partitions that are still to be read from the object store."""
+        """The partitions that are still to be read from the object store, or converted."""
 
     @property
     def is_enough(self) -> bool:
@@ -213,10 +213,13 @@ class Fetch:
                 log = self._find(partition)
                 log.check_readable(partition.request.offset)
                 result = self._result(log)
+                slices = None
                 if log.in_tail(partition.request.offset):
-                    self._fill(result, partition, self._from_tail(partition, log))
-                else:
+                    slices = self._from_tail(partition, log)
+                if slices is None or (slices and self._context.version < BATCHES_SINCE):
                     self.cold.append(number)
+                else:
+                    self._fill(result, slices)
             except KafscaleError as error:
                 result = _failed(partition.request.index, error)
             self._logs.append(log)
@@ -259,9 +262,12 @@ class Fetch:
                 log, partition.request.offset, bytes_max, first=self._size_bytes == 0
             )
             slices = [detach(piece) for piece in slices]
+            version, offset = self._context.version, partition.request.offset
+            if slices and version < BATCHES_SINCE:
+                slices = await convert(slices, version, offset, bytes_max)
             result = self._result(log)
             if sum(map(len, slices)) <= self._bytes_left or self._size_bytes == 0:
-                self._fill(result, partition, slices)
+                self._fill(result, slices)
             self.results[number] = result
         except KafscaleError as error:
             self.results[number] = _failed(partition.request.index, error)
@@ -278,12 +284,9 @@ class Fetch:
         slices, _ = log.tail.read(partition.request.offset, bytes_max, first=is_first)
         return slices
 
-    def _fill(
-        self, result: FetchedPartition, partition: CachedPartition, slices: list[memoryview]
-    ) -> None:
-        if slices and self._context.version < ZSTD_SINCE:
-            bytes_max = min(partition.request.max_bytes, self._bytes_left)
-            slices = convert(slices, self._context.version, partition.request.offset, bytes_max)
+    def _fill(self, result: FetchedPartition, slices: list[memoryview]) -> None:
+        if slices and BATCHES_SINCE <= self._context.version < ZSTD_SINCE:
+            check_codecs(slices)
         size_bytes = sum(map(len, slices))
         self._size_bytes += size_bytes
         self._bytes_left -= size_bytes

@@ -80,6 +80,9 @@ LEADERS_SINCE = 10
 
 DECOMPRESSION_FACTOR_MAX = 8
 """The decompressed size limit of a message set, as a multiple of max.message.bytes."""
+MESSAGES_MAX = 10_000
+"""The number of messages in a message set, whose conversion takes some 20 us each. It is also the
+default limit of librdkafka's batches."""
 
 _Pending = list[tuple[ProducedPartition, "asyncio.Future[None]"]]
 
@@ -202,7 +205,8 @@ def _batch(version: int, log: PartitionLog, records: memoryview | None) -> Batch
     records = records if records is not None else memoryview(b"")
     if version < 3 and len(records) > MAGIC_POSITION and records[MAGIC_POSITION] < MAGIC:
         bytes_max = DECOMPRESSION_FACTOR_MAX * log.settings.message_bytes_max
-        return BatchView(bytearray(up_convert(records, decompressed_bytes_max=bytes_max)))
+        converted = up_convert(records, decompressed_bytes_max=bytes_max, messages_max=MESSAGES_MAX)
+        return BatchView(bytearray(converted))
     return single_batch(records)
 
 
