@@ -180,7 +180,7 @@ class BatchView:
         return header
 
     def _check_count(self, count: int, codec: Codec) -> None:
-        """Raise if there cannot, or may not, be so many records."""
+        """Raise if the batch is too small for the count of records, or the count too large."""
         size_bytes = len(self.buffer) - HEADER_BYTES
         if codec is Codec.NONE and count * RECORD_BYTES_MIN > size_bytes:
             raise InvalidRecordError(f"{count} records cannot have {size_bytes} bytes")

@@ -188,8 +188,17 @@ class StorageEngine:
 
     # --- logs ---------------------------------------------------------------------------------
 
-    async def open(self, partitions: Sequence[PartitionToOpen]) -> list[PartitionLog]:
-        """Open logs and serve them: all of them, or none if the store fails."""
+    async def open(
+        self,
+        partitions: Sequence[PartitionToOpen],
+        *,
+        is_wanted: Callable[[PartitionLog], bool] = lambda _: True,
+    ) -> list[PartitionLog]:
+        """Open logs and serve them, or none if the store fails; return those that are served.
+
+        `is_wanted` says whether a log is still to be served: opening takes a while, and meanwhile
+        another one of the same name may be served.
+        """
         wal = self.wal
         started_ms = self._clock()
         self.reader.forget_partitions((one.directory, one.partition) for one in partitions)
@@ -198,7 +207,12 @@ class StorageEngine:
         if wal.is_closed:
             opened.close()
             raise NotOwnerError("the broker session ended while logs were opened")
+        served = []
         for log in opened.logs:
+            if not is_wanted(log):
+                log.close()
+                continue
+            served.append(log)
             log.become_leader(wal)
             self.logs.add(log)
             if log.tail.unrolled_bytes:
@@ -206,11 +220,11 @@ class StorageEngine:
                 self.roll_scheduler.schedule_roll(log, RollReason.TAKEOVER)
         logger.info(
             "logs opened",
-            partitions=len(opened.logs),
+            partitions=len(served),
             recovered_bytes=opened.recovered_bytes,
             duration=round((self._clock() - started_ms) / 1000, 3),
         )
-        return opened.logs
+        return served
 
     async def release(self, log: PartitionLog) -> None:
         """Roll everything and stop appends, so that another broker can open the log.

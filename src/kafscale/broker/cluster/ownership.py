@@ -136,13 +136,10 @@ class Ownership:
             return False
         if len(self._cache.assignments(SHARDS_TOPIC)) < SHARD_COUNT:
             return False
-        assigned = [
-            assignment
-            for assignment in self._cache.all_assignments()
-            if assignment.broker_id == broker.id
-        ]
         return all(
-            self._is_served(assignment) for assignment in assigned if self._exists(assignment)
+            self._is_served(assignment)
+            for assignment in self._cache.all_assignments()
+            if assignment.broker_id == broker.id and self._exists(assignment)
         )
 
     async def wait_until_up_to_date(self, seconds: float) -> bool:
@@ -262,15 +259,11 @@ class Ownership:
                 if topic.name not in settings:
                     settings[topic.name] = resolve(topic.configs, self._defaults)
                 to_open.append(_partition_to_open(topic, settings[topic.name], assignment, state))
-        for log in await self._storage.open(to_open):
-            if self._topic_store.by_id.get(log.topic_id) is None:
-                self._storage.remove(log)  # The topic was deleted meanwhile.
-        self._mark_served(
-            assignment
-            for assignment in assignments
-            if self._exists(assignment)
-            and self._storage.logs.get(assignment.topic, assignment.partition) is not None
+        opening = {(each.topic, each.partition): each for each in assignments}
+        opened = await self._storage.open(
+            to_open, is_wanted=lambda log: self._is_current(opening[log.topic, log.partition])
         )
+        self._mark_served(opening[log.topic, log.partition] for log in opened)
 
     async def _load_states(
         self, assignments: list[Assignment]
@@ -359,6 +352,13 @@ class Ownership:
             and served.broker_epoch == assignment.broker_epoch
             and _is_same_term(served, assignment)
         )
+
+    def _is_current(self, assignment: Assignment) -> bool:
+        """Whether it is still assigned to this broker, and its topic was not deleted."""
+        current = self._cache.assignments(assignment.topic).get(assignment.partition)
+        if current is None or not _is_same_term(current, assignment):
+            return False
+        return self._is_owned_here(current) and self._exists(current)
 
     def _exists(self, assignment: Assignment) -> bool:
         """Whether its topic exists here; it may be older or newer than the one of that name."""

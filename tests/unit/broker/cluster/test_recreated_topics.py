@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
 from doubles import virtual_time
 from doubles.faulty_object_store import Fault, Rule
@@ -168,6 +169,36 @@ def test_topic_recreated_while_its_logs_are_opened_is_served_with_the_new_id():
         assert {log.topic_id for log in logs} == {new.id}
 
     simulate(body)
+
+
+def test_topic_recreated_during_a_takeover_stops_no_other_partition():
+    async def body(cluster):
+        second = await cluster.broker(2)
+
+        async def work_and_die(first):
+            for name in ("orders", "payments"):
+                await first.topic(name, 6)
+                await until(lambda: is_served(first, 3, name))  # noqa: B023 - awaited at once.
+                for log in first.services.storage.logs.of_topic(name):
+                    await write(first, log.partition, b"x", topic=name)
+
+        await cluster.dying_broker(1, work_and_die)
+        cluster.stores.objects.rules.append(
+            Rule(fault=Fault.SLOW, operations=LIST, keys="*/payments/*", seconds=(5, 5))
+        )
+        await until(lambda: leaders(second) == [2] * 6)
+        await second.services.topic_store.delete("orders")
+        new = await second.services.topics.create("orders", 6, {}, 30_000)
+        await until(lambda: is_served(second, 6), 4)
+        assert not is_served(second, 6, "payments")
+        await until(lambda: is_served(second, 6, "payments"), 30)
+        await until(lambda: second.node.ownership.is_up_to_date, 30)
+        logs = second.services.storage.logs.of_topic("orders")
+        assert [log.topic_id for log in logs] == [new.id] * 6
+        assert not [line for line in lines if line["log_level"] == "error"]
+
+    with capture_logs() as lines:
+        simulate(body)
 
 
 @pytest.mark.parametrize("deletions", [1, 2])
