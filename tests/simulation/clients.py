@@ -248,7 +248,7 @@ class Reader:
             result = await timestamp_lookup.offset_for_timestamp(
                 broker.engine.reader, log, timestamp_ms
             )
-        except OperatingError:
+        except (OperatingError, NotOwnerError):
             return
         if (
             log.closed

@@ -2,9 +2,9 @@
 
 A bucket listing determines which segments exist. A segment ends where the next one begins, so only
 the last one of a partition is read: its footer for the end of the log, its index for producer state
-and leader epochs. Damage does not prevent a log from opening: unknown objects are skipped, a
-missing index is rebuilt, and the whole batches of a damaged segment are salvaged. Each case is
-logged.
+and leader epochs. If the metadata store knows another end, the last batch is read as well. Damage
+does not prevent a log from opening: unknown objects are skipped, a missing index is rebuilt, and
+the whole batches of a damaged segment are salvaged. Each case is logged.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from kafscale.aio.gather import map_limited
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.observability.logging import get_logger
-from kafscale.records import BatchView
-from kafscale.storage.bucket import list_objects, read_segment_footer
+from kafscale.records import BatchView, split
+from kafscale.storage.bucket import list_objects, read_index, read_segment_footer
 from kafscale.storage.formats import object_keys
 from kafscale.storage.formats import segment as segment_format
 from kafscale.storage.formats.index import Index
@@ -26,7 +26,7 @@ from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.batch_run import BatchRun
 from kafscale.storage.log.state.leader_epochs import LeaderEpochs
 from kafscale.storage.log.state.producer_state import Producers
-from kafscale.storage.log.state.segment_list import SegmentList
+from kafscale.storage.log.state.segment_list import Segment, SegmentList
 from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
@@ -196,6 +196,8 @@ class SegmentRecovery:
             try:
                 footer = await read_segment_footer(self._store, key)
                 segments.end_offset = footer.last_offset + 1
+                if segments.end_offset != partition.end_offset:
+                    await self._verify_end(key, segments[-1])
             except DamagedObjectError as error:
                 reason = error.reason
             else:
@@ -206,6 +208,20 @@ class SegmentRecovery:
             segments.drop_last()
             damaged[base_offset] = batches
         return damaged
+
+    async def _verify_end(self, key: str, segment: Segment) -> None:
+        """Raise if the last batch ends elsewhere than the footer says, which has no checksum."""
+        entries = await read_index(self._store, key, segment.size_bytes)
+        position = segment_format.HEADER_BYTES if entries is None else entries.positions[-1]
+        end = segment.size_bytes - segment_format.FOOTER_BYTES
+        try:
+            batches = split(await self._store.get_range(key, position, end))
+        except RecordsError as error:
+            raise DamagedObjectError(key, str(error)) from None
+        if not batches or batches[-1].next_offset != segment.next_offset:
+            raise DamagedObjectError(
+                key, f"the footer says that it ends at offset {segment.next_offset}, it does not"
+            )
 
     async def _restore(self, log: PartitionLog, now_ms: int) -> None:
         """Restore producer state and leader epochs as of the last segment's end."""

@@ -279,7 +279,7 @@ def test_number_of_requests_is_partitions_plus_objects(count):
         after = await start_engine(store, broker_id=OTHER_ID)
         await fence(store, BROKER_ID)
         store.requests.clear()
-        await after.open(topic(count))
+        await after.open(topic(count, end_offset=2))
         listings = count if count < WHOLE_TOPIC_MIN else 2
         assert store.requests["list"] <= listings + 2
         assert store.requests["get"] <= objects + 1 + count, "each object, the fence, the indexes"

@@ -124,6 +124,27 @@ def test_whole_batches_of_a_damaged_segment_are_salvaged():
     simulate(scenario)
 
 
+@pytest.mark.parametrize("bit", [0, 1, 12, 40, 61, 63])
+@pytest.mark.parametrize("has_index", [True, False])
+def test_damaged_end_of_the_last_segment_is_not_believed(bit, has_index):
+    """The footer has no checksum of its own, and says which offset comes next."""
+
+    async def scenario():
+        store, epochs = memory_store(), Epochs()
+        await rolled(store, epochs)
+        data = bytearray(await store.get(key_of(2)))
+        position = len(data) - segment.FOOTER_BYTES + 4 + 7 - bit // 8
+        data[position] ^= 1 << bit % 8
+        await store.put(key_of(2), [data], create=False)
+        if not has_index:
+            await store.delete([key_of(2, object_keys.index_key)])
+        engine = await open_engine(store, epochs, partitions=topic(end_offset=2))
+        assert await read_offsets(engine) == [0, 1, 2]
+        assert await append(engine, b"d") == 3
+
+    simulate(scenario)
+
+
 def test_unknown_objects_are_ignored():
     async def scenario():
         store, epochs = memory_store(), Epochs()
