@@ -4,6 +4,7 @@ Behaviour:
 * One token of the exchange that SaslHandshake has begun; ILLEGAL_SASL_STATE without one.
 * A failure is answered with SASL_AUTHENTICATION_FAILED, after a delay that grows with every failure
   of the same address, and the connection is closed.
+* After failures for a user, the response to every attempt for it is held for a while.
 
 Version notes:
 * v1+: the session lifetime; the client may reauthenticate on the same connection (KIP-368).
@@ -30,9 +31,10 @@ def handle(
         result = session.authenticate(context.client, bytes(request.token))
     except AuthenticationError as error:
         return _fail_later(str(error), session.delay_ms or 0)
-    return SaslAuthenticateResponse(
+    response = SaslAuthenticateResponse(
         error_message=None, token=result.token, session_lifetime_ms=result.session_lifetime_ms
     )
+    return asyncio.sleep(session.hold_ms / 1000, response) if session.hold_ms else response
 
 
 async def _fail_later(reason: str, delay_ms: int) -> SaslAuthenticateResponse:

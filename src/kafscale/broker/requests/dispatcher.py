@@ -358,15 +358,19 @@ def _authenticate_raw_token(
     client: ClientInfo, session: SaslSession, token: memoryview
 ) -> Parts | PendingResponse:
     """Answer a token without a request header by another one, as after SaslHandshake v0."""
+    parts: Parts | None
     try:
         response = session.authenticate(client, bytes(token)).token
     except AuthenticationError:
         # The format has no error code: close the connection, after the usual delay for a failure.
-        pending = PendingResponse()
-        delay_seconds = (session.delay_ms or 0) / 1000
-        asyncio.get_running_loop().call_later(delay_seconds, pending.finish, None)
-        return pending
-    return [LENGTH.pack(len(response)), response]
+        parts, delay_ms = None, session.delay_ms or 0
+    else:
+        parts, delay_ms = [LENGTH.pack(len(response)), response], session.hold_ms
+        if not delay_ms:
+            return parts
+    pending = PendingResponse()
+    asyncio.get_running_loop().call_later(delay_ms / 1000, pending.finish, parts)
+    return pending
 
 
 def _ignore() -> None:

@@ -40,8 +40,15 @@ UNAUTHENTICATED_APIS: Final = frozenset(
 RAW_TOKENS_VERSION: Final = 0
 """The version of SaslHandshake after which tokens come without a request header."""
 
-BACKOFF_HOSTS_MAX: Final = 10_000
+BACKOFF_ENTRIES_MAX: Final = 10_000
 BACKOFF_RESET_MS: Final = 10 * 60 * 1000
+
+HOLD_MS_MAX: Final = 2_000
+"""For how long the response to an attempt is held at most, right or wrong, after failures. Other
+clients of the address, and the user itself, have to wait for as long."""
+
+HELD_ATTEMPTS_MAX: Final = 4
+"""How many attempts of an address with failures may be held at once; others are refused."""
 
 
 class SaslResult(msgspec.Struct, frozen=True):
@@ -51,27 +58,81 @@ class SaslResult(msgspec.Struct, frozen=True):
     session_lifetime_ms: int = 0
 
 
-class LoginBackoff:
-    """How long the response to a failed login is delayed: longer with every failure of an address.
+class FailureCounts:
+    """How often logins have failed recently, by address or by user.
 
-    Invariants: the number of remembered addresses is bounded, and failures are forgotten after
-    `BACKOFF_RESET_MS` without another one. A successful login is never delayed, so that an attacker
-    does not slow down other clients of the same address. This class is pure: callers pass the time.
+    Invariants: the number of entries is bounded, and failures are forgotten after
+    `BACKOFF_RESET_MS` without another one. Pure: callers pass the time.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, tuple[int, int]] = {}
+        """The count and the time of the last failure; the one that failed longest ago is first."""
+
+    def get(self, name: str, now_ms: int) -> int:
+        count, last_ms = self._counts.get(name, (0, now_ms))
+        return 0 if now_ms - last_ms > BACKOFF_RESET_MS else count
+
+    def add(self, name: str, now_ms: int) -> int:
+        """Count a failure; return how many there were before."""
+        count = self.get(name, now_ms)
+        self._counts.pop(name, None)
+        if len(self._counts) >= BACKOFF_ENTRIES_MAX:
+            del self._counts[next(iter(self._counts))]
+        self._counts[name] = (count + 1, now_ms)
+        return count
+
+
+class LoginBackoff:
+    """How long responses are delayed, so that passwords cannot be guessed quickly.
+
+    The response to a failed login is delayed longer with every failure of the address. After a
+    failure, every further attempt from the address, and for the user, is held for a while before
+    its first response, whether it is right or wrong: an attacker who does not wait for a response
+    would learn from silence. Responses are sent in order, so nothing overtakes a held one. Pure:
+    callers pass the time.
     """
 
     def __init__(self, delay_ms: int, delay_ms_max: int) -> None:
         self._delay_ms = delay_ms
         self._delay_ms_max = delay_ms_max
-        self._failures: dict[str, tuple[int, int]] = {}  # The count, and the time of the last one.
+        self._hosts = FailureCounts()
+        self._users = FailureCounts()
+        self._held: dict[str, list[int]] = {}
+        """When the attempts of an address are no longer held."""
 
-    def failed(self, host: str, now_ms: int) -> int:
-        """Record a failure; returns for how long to delay its response, in ms."""
-        count, last_ms = self._failures.pop(host, (0, now_ms))
-        if now_ms - last_ms > BACKOFF_RESET_MS:
-            count = 0
-        if len(self._failures) >= BACKOFF_HOSTS_MAX:
-            del self._failures[next(iter(self._failures))]  # The one that failed longest ago.
-        self._failures[host] = (count + 1, now_ms)
+    def failed(self, host: str, user: str, now_ms: int) -> int:
+        """Record a failure; returns for how long to delay its response, in ms.
+
+        Never shorter than a success is held, so that the time of the response reveals nothing.
+        """
+        hold_ms = self.hold_user(user, now_ms)
+        if user:
+            self._users.add(user, now_ms)
+        return max(self._after(self._hosts.add(host, now_ms)), hold_ms)
+
+    def hold_attempt(self, host: str, now_ms: int) -> int:
+        """For how long to hold a new attempt, in ms; raises if too many are held."""
+        count = self._hosts.get(host, now_ms)
+        hold_ms = min(self._after(count - 1), HOLD_MS_MAX) if count else 0
+        held = [until_ms for until_ms in self._held.pop(host, ()) if until_ms > now_ms]
+        if len(held) >= HELD_ATTEMPTS_MAX:
+            self._held[host] = held
+            raise AuthenticationError("too many logins of this address have failed")
+        if hold_ms:
+            held.append(now_ms + hold_ms)
+        if held:
+            if len(self._held) >= BACKOFF_ENTRIES_MAX:
+                del self._held[next(iter(self._held))]
+            self._held[host] = held
+        return hold_ms
+
+    def hold_user(self, user: str, now_ms: int) -> int:
+        """For how long to hold the response to an attempt for a user, in ms."""
+        count = self._users.get(user, now_ms)
+        return min(self._after(count - 1), HOLD_MS_MAX) if count else 0
+
+    def _after(self, count: int) -> int:
         return min(self._delay_ms << min(count, 20), self._delay_ms_max)
 
 
@@ -112,6 +173,7 @@ class SaslSession:
         "enabled_mechanisms",
         "expects_raw_token",
         "expires_ms",
+        "hold_ms",
         "principal",
     )
 
@@ -122,6 +184,8 @@ class SaslSession:
         self._exchange: SaslServer | None = None
         self.delay_ms: int | None = None
         """For how long to delay the response to the failed attempt, in ms."""
+        self.hold_ms = 0
+        """For how long to hold the response to the last handshake or token, in ms."""
         self.expects_raw_token = False
         """True if the next frame is a token without a request header."""
         self.principal: Principal | None = None
@@ -149,6 +213,15 @@ class SaslSession:
             raise UnsupportedMechanismError(f"SASL mechanism {mechanism} is not enabled")
         if self.principal is not None and mechanism != self._mechanism:
             raise IllegalSaslStateError("reauthentication must use the same SASL mechanism")
+        self.hold_ms = 0
+        if self.principal is None:
+            try:
+                self.hold_ms = self._sessions.backoff.hold_attempt(
+                    client.host, self._sessions.clock()
+                )
+            except AuthenticationError:
+                client.is_closing = True
+                raise
         self._mechanism = mechanism
         self._exchange = self._sessions.mechanisms.create_server(mechanism)
         self.expects_raw_token = version == RAW_TOKENS_VERSION
@@ -159,11 +232,15 @@ class SaslSession:
             raise IllegalSaslStateError("SaslHandshake must precede SaslAuthenticate")
         try:
             step = self._exchange.evaluate_response(token)
+            self.hold_ms = 0
             if step.failure:
                 self._record_failure(client, self._exchange, step.failure)
             if step.principal is None:
                 return SaslResult(step.token)
             self._check_same_principal(step.principal)
+            self.hold_ms = self._sessions.backoff.hold_user(
+                self._exchange.claimed_user, self._sessions.clock()
+            )
         except AuthenticationError as error:
             self._record_failure(client, self._exchange, str(error))
             self._exchange = None
@@ -185,7 +262,9 @@ class SaslSession:
             self._sessions.audit.login_failed(
                 client, self._mechanism, exchange.claimed_user, reason
             )
-            self.delay_ms = self._sessions.backoff.failed(client.host, self._sessions.clock())
+            self.delay_ms = self._sessions.backoff.failed(
+                client.host, exchange.claimed_user, self._sessions.clock()
+            )
 
     def _start_session(self, principal: Principal) -> int:
         """Set when the session expires; returns its lifetime in ms, 0 if it does not expire."""

@@ -4,8 +4,10 @@ import pytest
 
 from kafscale.broker.requests.context import ClientInfo
 from kafscale.broker.security.sasl_login import (
-    BACKOFF_HOSTS_MAX,
+    BACKOFF_ENTRIES_MAX,
     BACKOFF_RESET_MS,
+    HELD_ATTEMPTS_MAX,
+    HOLD_MS_MAX,
     UNAUTHENTICATED_APIS,
     LoginBackoff,
     SaslResult,
@@ -203,7 +205,7 @@ def test_delay_grows_with_failures_of_an_address():
         return login.delay_ms
 
     assert [failed("10.0.0.1") for _ in range(4)] == [100, 200, 350, 350]
-    assert failed("10.0.0.2") == 100
+    assert failed("10.0.0.2") == 350, "not shorter than attempts for the same user are held"
 
 
 def test_failure_with_acknowledgement_is_logged_once():
@@ -234,27 +236,81 @@ def test_only_the_first_login_is_charged_as_a_connection():
 
 def test_backoff_doubles_per_address_up_to_the_maximum():
     backoff = LoginBackoff(100, 1_000)
-    assert [backoff.failed("a", 0) for _ in range(6)] == [100, 200, 400, 800, 1_000, 1_000]
-    assert backoff.failed("b", 0) == 100
+    assert [backoff.failed("a", "", 0) for _ in range(6)] == [100, 200, 400, 800, 1_000, 1_000]
+    assert backoff.failed("b", "", 0) == 100
 
 
 def test_backoff_is_reset_after_a_while_without_failures():
     backoff = LoginBackoff(100, 1_000)
-    backoff.failed("a", 0)
-    backoff.failed("a", 0)
-    assert backoff.failed("a", BACKOFF_RESET_MS + 1) == 100
+    backoff.failed("a", "", 0)
+    backoff.failed("a", "", 0)
+    assert backoff.failed("a", "", BACKOFF_RESET_MS + 1) == 100
 
 
 def test_backoff_evicts_the_address_that_failed_longest_ago():
     backoff = LoginBackoff(100, 1_000)
-    for number in range(BACKOFF_HOSTS_MAX):
-        backoff.failed(str(number), 0)
-    backoff.failed("0", 1)  # No longer the one that failed longest ago.
-    backoff.failed("new", 2)
-    assert backoff.failed("0", 3) == 400
-    assert backoff.failed("1", 3) == 100
+    for number in range(BACKOFF_ENTRIES_MAX):
+        backoff.failed(str(number), "", 0)
+    backoff.failed("0", "", 1)  # No longer the one that failed longest ago.
+    backoff.failed("new", "", 2)
+    assert backoff.failed("0", "", 3) == 400
+    assert backoff.failed("1", "", 3) == 100
 
 
 def test_backoff_stays_bounded_for_many_failures():
     backoff = LoginBackoff(100, 1_000)
-    assert {backoff.failed("a", 0) for _ in range(200)} == {100, 200, 400, 800, 1_000}
+    assert {backoff.failed("a", "", 0) for _ in range(200)} == {100, 200, 400, 800, 1_000}
+
+
+def test_attempts_after_failures_of_an_address_are_held_and_limited():
+    backoff = LoginBackoff(100, 10_000)
+    assert backoff.hold_attempt("a", 0) == 0
+    now_ms = 0
+    for expected_ms in (100, 200, 400, 800, 1_600, HOLD_MS_MAX, HOLD_MS_MAX):
+        backoff.failed("a", "", now_ms)
+        assert backoff.hold_attempt("a", now_ms) == expected_ms
+        now_ms += HOLD_MS_MAX
+    assert backoff.hold_attempt("b", now_ms) == 0
+    for _ in range(HELD_ATTEMPTS_MAX):
+        backoff.hold_attempt("a", now_ms)
+    with pytest.raises(AuthenticationError, match="too many logins"):
+        backoff.hold_attempt("a", now_ms + HOLD_MS_MAX - 1)
+    assert backoff.hold_attempt("a", now_ms + HOLD_MS_MAX) == HOLD_MS_MAX
+    assert backoff.hold_attempt("a", now_ms + BACKOFF_RESET_MS) == 0
+
+
+def test_attempts_for_a_user_are_held_wherever_they_come_from():
+    backoff = LoginBackoff(100, 10_000)
+    delays_ms = [backoff.failed(str(number), "alice", 0) for number in range(8)]
+    assert delays_ms == [100, 100, 200, 400, 800, 1_600, HOLD_MS_MAX, HOLD_MS_MAX]
+    assert backoff.hold_user("alice", 0) == HOLD_MS_MAX, "not longer than a failure"
+    assert backoff.hold_user("bob", 0) == 0
+
+
+def test_silence_does_not_tell_that_a_password_is_right():
+    harness = SessionHarness()
+
+    def attempt(host, token):
+        client = ClientInfo(host, 50_000)
+        session = harness.sessions.open("OUTSIDE")
+        session.handshake(client, "PLAIN", 1)
+        held_ms = session.hold_ms
+        try:
+            session.authenticate(client, token)
+        except AuthenticationError:
+            return held_ms, session.delay_ms
+        return held_ms, session.hold_ms
+
+    attempt("10.0.0.1", b"wrong")
+    assert attempt("10.0.0.1", b"wrong") == (100, 200)
+    assert attempt("10.0.0.1", b"User:alice") == (200, 200)
+    assert attempt("10.0.0.2", b"User:alice") == (0, 200)
+    assert attempt("10.0.0.3", b"wrong") == (0, 200)
+
+
+def test_reauthentication_is_not_held():
+    harness = SessionHarness()
+    harness.log_in()
+    harness.sessions.backoff.failed(harness.client.host, "other", harness.now_ms)
+    harness.log_in()
+    assert harness.session.hold_ms == 0
