@@ -102,7 +102,8 @@ def _is_log_start(key: str) -> bool:
 def _data_directory(config: Config) -> Path:
     directory = Path(config.broker.data_dir)
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        # It contains records, and keys of SCRAM users in the metadata.
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
             f"cannot create the data directory {directory} ({error.strerror});"

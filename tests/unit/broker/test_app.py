@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import stat
 from contextlib import AsyncExitStack
 
 from kafscale.broker import app
@@ -31,7 +32,7 @@ def test_broker_is_ready_when_it_accepts_connections_and_not_before(tmp_path):
             port=0,
             metrics_host=HOST,
             metrics_port=metrics_port,
-            data_dir=str(tmp_path),
+            data_dir=str(tmp_path / "data"),
         ),
     )
 
@@ -51,3 +52,4 @@ def test_broker_is_ready_when_it_accepts_connections_and_not_before(tmp_path):
     # At the end of the start, nothing else is missing.
     waiting = {"ready": False, "reasons": {"listeners": "connections are not accepted"}}
     assert waiting in asyncio.run(scenario())
+    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700

@@ -34,6 +34,7 @@ network.maxConnectionsPerIp   |              | KAFSCALE_NETWORK_MAX_CONNECTIONS_
 network.maxConnectionsPerIpOverrides | | KAFSCALE_NETWORK_MAX_CONNECTIONS_PER_IP_OVERRIDES
 network.maxConnectionCreationRate |              | KAFSCALE_NETWORK_MAX_CONNECTION_CREATION_RATE
 network.maxRequestSize        | 104857600    | KAFSCALE_NETWORK_MAX_REQUEST_SIZE
+network.maxOtherRequestSize   | 2Mi          | KAFSCALE_NETWORK_MAX_OTHER_REQUEST_SIZE
 network.socketSendBuffer      | 1048576      | KAFSCALE_NETWORK_SOCKET_SEND_BUFFER
 network.socketReceiveBuffer   | 1048576      | KAFSCALE_NETWORK_SOCKET_RECEIVE_BUFFER
 network.connectionTimeout     | 30s          | KAFSCALE_NETWORK_CONNECTION_TIMEOUT

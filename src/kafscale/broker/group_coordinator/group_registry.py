@@ -13,6 +13,7 @@ from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.group_coordinator.shard_session import ShardSessions
 from kafscale.errors import (
     GroupNotFoundError,
+    InvalidGroupIdError,
     KafscaleError,
     RebalanceInProgressError,
     UnknownMemberError,
@@ -31,6 +32,9 @@ from kafscale.observability.metrics.counters import Counters
 logger = get_logger(__name__)
 
 JOINING_EPOCH = 0
+
+GROUP_ID_BYTES_MAX = 1024
+"""The id is part of the keys of the metadata store, of log lines and of metrics."""
 
 
 class GroupRegistry:
@@ -73,7 +77,10 @@ class GroupRegistry:
     def get_or_create(self, group_id: str) -> GroupRuntime:
         """The group of this id; a new one without members, if there is none."""
         runtime = self._groups.get(group_id)
-        return runtime or self._add(ClassicGroup(group_id, self._settings, self._clock()))
+        if runtime is None:
+            _check_length(group_id)
+            runtime = self._add(ClassicGroup(group_id, self._settings, self._clock()))
+        return runtime
 
     def remove(self, runtime: GroupRuntime) -> None:
         """Delete a group, here and in the store."""
@@ -113,6 +120,7 @@ class GroupRegistry:
         if event.member_epoch != JOINING_EPOCH:
             raise GroupNotFoundError(f"Group {group_id} not found.")
         if runtime is None:
+            _check_length(group_id)
             return self._add(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
         if runtime.group.member_count:
             self._upgrade(runtime, event)
@@ -191,3 +199,10 @@ class TopicNames(Mapping[bytes, str]):
 
     def __len__(self) -> int:
         return len(self._by_id)
+
+
+def _check_length(group_id: str) -> None:
+    if (size_bytes := len(group_id.encode())) > GROUP_ID_BYTES_MAX:
+        raise InvalidGroupIdError(
+            f"a group id of {size_bytes} bytes exceeds the limit of {GROUP_ID_BYTES_MAX}"
+        )

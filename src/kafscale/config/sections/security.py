@@ -21,7 +21,11 @@ _DAY_MS: Final = 24 * HOUR_MS
 _NAME = r"[A-Za-z0-9_-]+"
 _FILE = Text("a file", optional=True)
 _FILES = StringList(Text("a file, or LISTENER=file", rf"(?:{_NAME}=)?[^=,\s][^=,]*"))
-_URL = Text("a URL that begins with https:// or http://", r"https?://\S+", optional=True)
+_URL = Text(
+    "a URL that begins with https:// or http:// and contains no password",
+    r"https?://[^\s@]+",
+    optional=True,
+)
 _TEXT = Text(optional=True)
 _PRINCIPAL = Text("a principal, such as User:alice", r"[A-Za-z]+:.+")
 

@@ -76,6 +76,21 @@ def test_member_commits_with_its_generation(version):
 
 
 @every_version
+def test_group_with_a_long_id_is_refused(version):
+    """It could not be stored, and would be in every log line about the group."""
+
+    async def body(broker):
+        topic = await broker.topic("orders")
+        for group_id, code in (("g" * 1024, OK), ("g" * 1025, ErrorCode.INVALID_GROUP_ID)):
+            codes = await commit(
+                broker, topic, PartitionToCommit(0, 17), version=version, group_id=group_id
+            )
+            assert codes == [code]
+
+    run_with_broker(body)
+
+
+@every_version
 def test_commit_survives_a_broker_restart(version):
     async def scenario(_random):
         stores = Stores()
