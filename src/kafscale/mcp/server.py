@@ -36,6 +36,8 @@ INSTRUCTIONS: Final = (
 PATH: Final = "/mcp"
 BODY_BYTES_MAX: Final = 1 << 20
 SESSIONS_MAX: Final = 64
+TOKEN_CHARACTERS_MIN: Final = 32
+"""A token that is this long cannot be guessed, however fast requests are answered."""
 LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -87,9 +89,10 @@ class BearerAuthMiddleware:
 
 def app(server: MCPServer, settings: Mcp) -> ASGIApp:
     """The server as an ASGI application with authentication."""
-    if not settings.token:
+    if len(settings.token) < TOKEN_CHARACTERS_MIN:
         raise ConfigError(
-            "MCP over HTTP needs a token: set KAFSCALE_MCP_TOKEN to a long random text"
+            f"MCP over HTTP needs a token of at least {TOKEN_CHARACTERS_MIN} characters: set"
+            " KAFSCALE_MCP_TOKEN, for example to the output of openssl rand -hex 32"
         )
     host_names = {settings.host, *LOCAL} if settings.host in LOCAL else {settings.host}
     is_wildcard = settings.host in {"0.0.0.0", "::"}  # noqa: S104 - compared, not listened on.

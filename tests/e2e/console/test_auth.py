@@ -202,6 +202,7 @@ def test_cookies_are_secure_and_hsts_is_set_behind_tls(tmp_path, broker):
     [
         (b"{", {}, 400),
         (b'{"username": 1, "password": ""}', {}, 400),
+        (b'{"username": "\xff", "password": ""}', {}, 400),
         (b'{"username": "", "password": "", "more": 1}', {}, 400),
         (b"username=a", {"Content-Type": "application/x-www-form-urlencoded"}, 400),
         (b" " * (16 << 10) + b"{}", {}, 413),

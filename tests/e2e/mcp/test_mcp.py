@@ -17,7 +17,7 @@ from services.mcp_client import PROGRAM, McpClient, environment
 from services.process import free_port
 from services.waiting import wait_until
 
-TOKEN = "a token that only tests know"  # noqa: S105 - opens nothing but tests.
+TOKEN = "a long token that only tests know"  # noqa: S105 - opens nothing but tests.
 LOOKING = {
     "cluster_status",
     "cluster_health",
@@ -243,10 +243,11 @@ def test_http_with_foreign_host_is_rejected(address: str) -> None:
     assert response.status_code in {403, 421}
 
 
-def test_http_server_needs_a_token(broker: BrokerProcess) -> None:
+@pytest.mark.parametrize("token", ["", "a-short-token"])
+def test_http_server_needs_a_long_token(broker: BrokerProcess, token: str) -> None:
     done = subprocess.run(  # noqa: S603 - the command is our own.
         [PROGRAM, "mcp", "--http"],
-        env=environment(broker),
+        env=environment(broker, KAFSCALE_MCP_TOKEN=token),
         capture_output=True,
         text=True,
         check=False,

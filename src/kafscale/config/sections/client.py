@@ -86,8 +86,8 @@ class Mcp:
     cannot do damage."""
 
     token: str = setting("", Text(optional=True), secret=True)
-    """The bearer token that HTTP clients must send. There is no default, and without a token
-    nothing is served over HTTP."""
+    """The bearer token that HTTP clients must send, of at least 32 characters. There is no default,
+    and without a token nothing is served over HTTP."""
 
     host: str = setting("127.0.0.1", HOST)
     """The address of the HTTP server. Only the local machine by default."""

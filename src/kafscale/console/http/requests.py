@@ -109,7 +109,10 @@ async def read_body(request: Request, model: Any, *, bytes_max: int = BODY_BYTES
         content += chunk
         if len(content) > bytes_max:
             raise TooLargeError(f"the request body exceeds {bytes_max} bytes")
-    return msgspec.json.decode(content, type=model)
+    try:
+        return msgspec.json.decode(content, type=model)
+    except UnicodeDecodeError:
+        raise InvalidRequestError("the request body is not UTF-8") from None
 
 
 def parse_query(parameters: Mapping[str, str], model: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Final
 from kafscale.config.sections.security import Sasl, all_for_listener
 from kafscale.errors import UnsupportedMechanismError
 from kafscale.metadata.access.model import ScramMechanism
+from kafscale.observability.logging import get_logger
 from kafscale.security.jwt.jwks import Jwks
 from kafscale.security.jwt.verifier import TokenVerifier
 from kafscale.security.sasl import scram
@@ -22,6 +23,8 @@ from kafscale.security.sasl.authenticator import SaslServer
 from kafscale.security.sasl.oauthbearer import OAuthBearerSaslServer
 from kafscale.security.sasl.plain import PlainSaslServer, PlainUsers
 from kafscale.security.sasl.scram_authenticator import Credentials, ScramSaslServer
+
+logger = get_logger(__name__)
 
 _SECRET_BYTES: Final = 32
 
@@ -51,6 +54,11 @@ class Mechanisms:
             self._factories["PLAIN"] = self._plain()
         if "OAUTHBEARER" in enabled:
             await self._jwks.start()
+            if not (self._settings.oauth_expected_issuer or self._settings.oauth_expected_audience):
+                logger.warning(
+                    "tokens for other services are accepted",
+                    advice="set sasl.oauthExpectedIssuer and sasl.oauthExpectedAudience",
+                )
             verifier = TokenVerifier(self._settings, self._jwks.find, self._clock)
             self._factories["OAUTHBEARER"] = lambda: OAuthBearerSaslServer(verifier.verify)
 

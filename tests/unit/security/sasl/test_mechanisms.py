@@ -4,6 +4,7 @@ import asyncio
 from random import Random
 
 import pytest
+from structlog.testing import capture_logs
 
 from kafscale.config.sections.security import MECHANISMS, Sasl
 from kafscale.errors import AuthenticationError, ConfigError, UnsupportedMechanismError
@@ -106,6 +107,16 @@ def test_start_fails_for_plain_without_users(settings):
 def test_start_fails_for_oauthbearer_without_keys(settings):
     with pytest.raises(ConfigError, match="there are no keys"):
         start(settings("EXTERNAL=OAUTHBEARER", oauth_jwks_file=""))
+
+
+@pytest.mark.parametrize(
+    ("others", "count"),
+    [({}, 1), ({"oauth_expected_issuer": "i"}, 0), ({"oauth_expected_audience": ("a",)}, 0)],
+)
+def test_accepting_tokens_for_other_services_is_logged(settings, others, count):
+    with capture_logs() as lines:
+        start(settings("OAUTHBEARER", **others))
+    assert [line["event"] for line in lines] == ["tokens for other services are accepted"] * count
 
 
 def test_disabled_mechanisms_need_no_settings():
