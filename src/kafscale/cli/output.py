@@ -2,12 +2,14 @@
 
 Only results go to standard output; errors and progress go to standard error. On a terminal, tables
 fit its width; in a pipe, a row is one line of any length. Colours follow the terminal and
-`NO_COLOR`. Text is never interpreted as markup; a styled part is a pair, `("text", "bold")`.
+`NO_COLOR`. Text is never interpreted as markup; a styled part is a pair, `("text", "bold")`. Names
+and records come from clients: on a terminal, their control characters are printed as escapes.
 """
 
 # ruff: noqa: PLC0415 - rich and yaml are slow to import.
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -25,6 +27,8 @@ Part = str | tuple[str, str]
 Result = TypeVar("Result")
 
 _PIPE_WIDTH = 10_000
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""All but tabs and line feeds; and those that change the direction of text."""
 
 UpdateProgress = Callable[[int, int], None]
 """Called with the completed amount and the total."""
@@ -70,7 +74,7 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[Part]]) -> None:
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text.assemble(cell) for cell in row))
+        table.add_row(*(Text.assemble(_visible(cell)) for cell in row))
     _console().print(table)
 
 
@@ -79,7 +83,7 @@ def print_line(*parts: Part, indent: int = 0) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    line = Text.assemble(*parts)
+    line = Text.assemble(*map(_visible, parts))
     _console().print(Padding(line, (0, 0, 0, indent), expand=False) if indent else line)
 
 
@@ -101,6 +105,21 @@ def print_error(message: str) -> None:
     errors = Console(stderr=True, soft_wrap=True)
     for line in message.splitlines():
         errors.print(Text.assemble(("error: ", "bold red"), line))
+
+
+def visible(text: str) -> str:
+    r"""Replace control characters, which a terminal would execute, by escapes.
+
+    >>> visible("\x1b]0;title\x07")
+    '\\x1b]0;title\\x07'
+    """
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def _visible(part: Part) -> Part:
+    if not sys.stdout.isatty():
+        return part
+    return visible(part) if isinstance(part, str) else (visible(part[0]), part[1])
 
 
 def _console() -> "Console":

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafscale.aio.clock import clock
 from kafscale.cli.commands.consume.format import Formatter
+from kafscale.cli.output import visible
 from kafscale.client.client import Client
 from kafscale.client.consumer.group_member import Member
 from kafscale.client.consumer.group_reader import Batches, GroupReader
@@ -116,6 +117,7 @@ class _Printer:
         self._formatter = request.formatter
         self._count_left = request.count_max
         self._output = sys.stdout.buffer
+        self._is_terminal = sys.stdout.isatty()
 
     @property
     def is_done(self) -> bool:
@@ -134,8 +136,10 @@ class _Printer:
 
     def print(self, chunk: Chunk) -> None:
         topic_partition, formatter = chunk.topic_partition, self._formatter
-        lines = [formatter(topic_partition, record) for record in chunk.records]
-        self._output.write(b"".join(lines))
+        printed = b"".join([formatter(topic_partition, record) for record in chunk.records])
+        if self._is_terminal:
+            printed = visible(printed.decode(errors="backslashreplace")).encode()
+        self._output.write(printed)
         self._output.flush()
 
 
