@@ -47,8 +47,11 @@ HOLD_MS_MAX: Final = 2_000
 """For how long the response to an attempt is held at most, right or wrong, after failures. Other
 clients of the address, and the user itself, have to wait for as long."""
 
-HELD_ATTEMPTS_MAX: Final = 4
-"""How many attempts of an address with failures may be held at once; others are refused."""
+ATTEMPT_INTERVAL_MS: Final = 100
+"""The time between two attempts of an address with failures, however many connections it has."""
+
+QUEUE_MS_MAX: Final = 10_000
+"""How long an attempt may have to wait for its turn; others are refused."""
 
 
 class SaslResult(msgspec.Struct, frozen=True):
@@ -89,8 +92,8 @@ class LoginBackoff:
     The response to a failed login is delayed longer with every failure of the address. After a
     failure, every further attempt from the address, and for the user, is held for a while before
     its first response, whether it is right or wrong: an attacker who does not wait for a response
-    would learn from silence. Responses are sent in order, so nothing overtakes a held one. Pure:
-    callers pass the time.
+    would learn from silence. Attempts of the address take turns, so that many connections do not
+    help. Responses are sent in order, so nothing overtakes a held one. Pure: callers pass the time.
     """
 
     def __init__(self, delay_ms: int, delay_ms_max: int) -> None:
@@ -98,8 +101,8 @@ class LoginBackoff:
         self._delay_ms_max = delay_ms_max
         self._hosts = FailureCounts()
         self._users = FailureCounts()
-        self._held: dict[str, list[int]] = {}
-        """When the attempts of an address are no longer held."""
+        self._next_ms: dict[str, int] = {}
+        """When the next attempt of an address may be answered."""
 
     def failed(self, host: str, user: str, now_ms: int) -> int:
         """Record a failure; returns for how long to delay its response, in ms.
@@ -112,20 +115,18 @@ class LoginBackoff:
         return max(self._after(self._hosts.add(host, now_ms)), hold_ms)
 
     def hold_attempt(self, host: str, now_ms: int) -> int:
-        """For how long to hold a new attempt, in ms; raises if too many are held."""
+        """For how long to hold a new attempt, in ms; raises if too many wait for their turn."""
+        next_ms = max(self._next_ms.pop(host, 0), now_ms)
         count = self._hosts.get(host, now_ms)
-        hold_ms = min(self._after(count - 1), HOLD_MS_MAX) if count else 0
-        held = [until_ms for until_ms in self._held.pop(host, ()) if until_ms > now_ms]
-        if len(held) >= HELD_ATTEMPTS_MAX:
-            self._held[host] = held
+        if not count:
+            return 0
+        is_refused = next_ms > now_ms + QUEUE_MS_MAX
+        if len(self._next_ms) >= BACKOFF_ENTRIES_MAX:
+            del self._next_ms[next(iter(self._next_ms))]
+        self._next_ms[host] = next_ms if is_refused else next_ms + ATTEMPT_INTERVAL_MS
+        if is_refused:
             raise AuthenticationError("too many logins of this address have failed")
-        if hold_ms:
-            held.append(now_ms + hold_ms)
-        if held:
-            if len(self._held) >= BACKOFF_ENTRIES_MAX:
-                del self._held[next(iter(self._held))]
-            self._held[host] = held
-        return hold_ms
+        return max(min(self._after(count - 1), HOLD_MS_MAX), next_ms - now_ms)
 
     def hold_user(self, user: str, now_ms: int) -> int:
         """For how long to hold the response to an attempt for a user, in ms."""

@@ -169,8 +169,8 @@ class Sasl:
     )
     """The delay of the response to a failed authentication; it doubles with every failure from the
     same address. After failures, further attempts from the address and for the user are answered
-    with such a delay even if they are right, up to 2 s, and only a few at once. In milliseconds.
-    100, as in Kafka."""
+    with such a delay even if they are right, up to 2 s, and those of one address take turns. In
+    milliseconds. 100, as in Kafka."""
 
     failed_authentication_delay_ms_max: int = setting(
         10 * SECOND_MS, Duration(0, MINUTE_MS), key="failedAuthenticationDelayMaxMs"

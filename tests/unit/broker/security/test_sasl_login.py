@@ -4,10 +4,11 @@ import pytest
 
 from kafscale.broker.requests.context import ClientInfo
 from kafscale.broker.security.sasl_login import (
+    ATTEMPT_INTERVAL_MS,
     BACKOFF_ENTRIES_MAX,
     BACKOFF_RESET_MS,
-    HELD_ATTEMPTS_MAX,
     HOLD_MS_MAX,
+    QUEUE_MS_MAX,
     UNAUTHENTICATED_APIS,
     LoginBackoff,
     SaslResult,
@@ -262,7 +263,7 @@ def test_backoff_stays_bounded_for_many_failures():
     assert {backoff.failed("a", "", 0) for _ in range(200)} == {100, 200, 400, 800, 1_000}
 
 
-def test_attempts_after_failures_of_an_address_are_held_and_limited():
+def test_attempts_after_failures_of_an_address_are_held_and_take_turns():
     backoff = LoginBackoff(100, 10_000)
     assert backoff.hold_attempt("a", 0) == 0
     now_ms = 0
@@ -271,11 +272,13 @@ def test_attempts_after_failures_of_an_address_are_held_and_limited():
         assert backoff.hold_attempt("a", now_ms) == expected_ms
         now_ms += HOLD_MS_MAX
     assert backoff.hold_attempt("b", now_ms) == 0
-    for _ in range(HELD_ATTEMPTS_MAX):
-        backoff.hold_attempt("a", now_ms)
-    with pytest.raises(AuthenticationError, match="too many logins"):
-        backoff.hold_attempt("a", now_ms + HOLD_MS_MAX - 1)
-    assert backoff.hold_attempt("a", now_ms + HOLD_MS_MAX) == HOLD_MS_MAX
+    holds_ms = [backoff.hold_attempt("a", now_ms) for _ in range(101)]
+    assert holds_ms[:20] == [HOLD_MS_MAX] * 20
+    assert holds_ms[20:] == list(range(HOLD_MS_MAX, QUEUE_MS_MAX + 1, ATTEMPT_INTERVAL_MS))
+    for _ in range(3):
+        with pytest.raises(AuthenticationError, match="too many logins"):
+            backoff.hold_attempt("a", now_ms)
+    assert backoff.hold_attempt("a", now_ms + ATTEMPT_INTERVAL_MS) == QUEUE_MS_MAX
     assert backoff.hold_attempt("a", now_ms + BACKOFF_RESET_MS) == 0
 
 
