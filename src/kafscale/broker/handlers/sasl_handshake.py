@@ -5,7 +5,7 @@ Behaviour:
   SASL, is refused with UNSUPPORTED_SASL_MECHANISM and the enabled ones; the connection stays open,
   so that the client may choose another.
 * After failed logins of the address, the response is held for a while, and with it all others of
-  the connection; if too many are held, the connection is closed.
+  the connection; if it would have to wait too long for its turn, the connection is closed.
 
 Version notes:
 * v0: the following tokens have no request header. v1: they are sent in SaslAuthenticate.
