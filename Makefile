@@ -33,7 +33,8 @@ help: ## Show this list.
 setup: $(READY) ## Make .venv with kafscale and all its extras, exactly as locked.
 
 # The lock pins every package by hash; the project itself is installed in place, so edits take effect at once.
-$(READY): pyproject.toml requirements.lock
+# Installing compiles the modules that hatch_build.py names.
+$(READY): pyproject.toml requirements.lock hatch_build.py $(shell sed -n 's/^MODULES = ("\(.*\)",)/src\/\1/p' hatch_build.py)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Kafscale needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.11"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

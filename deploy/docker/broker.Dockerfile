@@ -4,11 +4,11 @@ ARG PYTHON_IMAGE=python:3.11-slim
 FROM ${PYTHON_IMAGE} AS builder
 WORKDIR /build
 COPY deploy/docker/install.sh pyproject.toml requirements.lock ./
-RUN ./install.sh uv
+RUN ./install.sh compiler && ./install.sh uv
 RUN ./install.sh dependencies tracing
-COPY LICENSE NOTICE README.md ./
+COPY LICENSE NOTICE README.md hatch_build.py ./
 COPY src src
-RUN ./install.sh kafscale && ./install.sh trim s3 sts
+RUN ./install.sh kafscale && /opt/kafscale/bin/python -c 'from kafscale.records import scan; assert scan.is_compiled()' && ./install.sh trim s3 sts
 
 FROM ${PYTHON_IMAGE}
 ARG VERSION=unknown

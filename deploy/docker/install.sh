@@ -1,6 +1,7 @@
 #!/bin/sh
 # Creates the Python environment of an image in /opt/kafscale, in steps that are cached as layers:
 #
+#   install.sh compiler                  a C compiler, which makes a broker faster (hatch_build.py)
 #   install.sh uv                        the installer
 #   install.sh dependencies [EXTRA...]   the dependencies of Kafscale and of these extras
 #   install.sh kafscale                  Kafscale itself
@@ -15,6 +16,10 @@ step=$1
 shift
 
 case $step in
+compiler)
+  apt-get update -q
+  apt-get install --quiet --yes --no-install-recommends gcc libc6-dev
+  ;;
 uv)
   sed -n '/^uv==/,/^    #/p' requirements.lock > uv.lock
   python -m pip install --quiet --no-cache-dir --disable-pip-version-check --no-deps --require-hashes --requirement uv.lock

@@ -10,7 +10,7 @@ WORKDIR /build
 COPY deploy/docker/install.sh pyproject.toml requirements.lock ./
 RUN ./install.sh uv
 RUN ./install.sh dependencies operator tracing
-COPY LICENSE NOTICE README.md ./
+COPY LICENSE NOTICE README.md hatch_build.py ./
 COPY src src
 RUN ./install.sh kafscale && ./install.sh trim s3 sts
 

@@ -7,7 +7,7 @@ WORKDIR /build
 COPY deploy/docker/install.sh pyproject.toml requirements.lock ./
 RUN ./install.sh uv
 RUN ./install.sh dependencies spark
-COPY LICENSE NOTICE README.md ./
+COPY LICENSE NOTICE README.md hatch_build.py ./
 COPY src src
 RUN ./install.sh kafscale && ./install.sh trim s3 sts glue && ./install.sh java
 # Paths that do not depend on the version of Python.

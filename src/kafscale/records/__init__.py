@@ -1,7 +1,8 @@
 """Record batches, as producers send them, segments store them and consumers fetch them. Pure.
 
 The produce path uses only `single_batch`, `BatchView.validate` and `BatchView.stamp`, whose cost is
-per batch. Everything that decodes single records is for tools, tests and conversions.
+per batch, and `validation`, whose loop over the records is compiled. Everything else that decodes
+single records is for tools, tests and conversions.
 """
 
 from kafscale.records.batch import BatchView, TimestampType, single_batch, split

@@ -204,6 +204,11 @@ class BatchView:
         _INT64.pack_into(self.buffer, 0, base_offset)
         _INT32.pack_into(self.buffer, LEADER_EPOCH_POSITION, leader_epoch)
 
+    def stamp_max_timestamp(self, timestamp_ms: int) -> None:
+        """Correct the largest timestamp in place, with a new checksum."""
+        _INT64.pack_into(self.buffer, MAX_TIMESTAMP_POSITION, timestamp_ms)
+        self.write_checksum()
+
     def stamp_append_time(self, timestamp_ms: int) -> None:
         """Set LogAppendTime in place, with a new checksum."""
         attributes = self.attributes | TIMESTAMP_TYPE_BIT

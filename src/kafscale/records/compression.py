@@ -11,6 +11,7 @@ Java's reader rejects linked ones. Both framings of snappy can be read.
 
 import enum
 from collections.abc import Callable
+from mmap import mmap
 from struct import Struct
 from typing import Final
 
@@ -28,6 +29,7 @@ _XERIAL_HEADER: Final = _XERIAL_MAGIC + _XERIAL_VERSIONS.pack(1, 1)
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
 _BLOCK_LENGTH: Final = Struct(">i")
 
+_BYTEARRAY_BYTES_MAX: Final = 1024 * 1024
 _ATTEMPT_BYTES_MIN: Final = 64 * 1024
 _ATTEMPT_GROWTH: Final = 8
 _BUFFER_FULL: Final = "failed to write whole buffer"
@@ -74,10 +76,17 @@ def compress(codec: Codec, data: Buffer) -> bytes:
 
 
 def decompress(codec: Codec, data: Buffer, size_bytes_max: int = DECOMPRESSED_BYTES_MAX) -> bytes:
+    return bytes(decompress_view(codec, data, size_bytes_max))
+
+
+def decompress_view(
+    codec: Codec, data: Buffer, size_bytes_max: int = DECOMPRESSED_BYTES_MAX
+) -> memoryview:
+    """`decompress` without a copy, for threads: other threads run meanwhile."""
     match codec:
         case Codec.NONE:
             _check_limit(len(data), size_bytes_max)
-            return bytes(data)
+            return memoryview(data)
         case Codec.GZIP:
             return _decompress_stream(cramjam.gzip.decompress_into, data, size_bytes_max)
         case Codec.SNAPPY:
@@ -89,8 +98,8 @@ def decompress(codec: Codec, data: Buffer, size_bytes_max: int = DECOMPRESSED_BY
 
 
 def _decompress_stream(
-    decompress_into: Callable[[Buffer, bytearray], int], data: Buffer, size_bytes_max: int
-) -> bytes:
+    decompress_into: Callable[[Buffer, bytearray | mmap], int], data: Buffer, size_bytes_max: int
+) -> memoryview:
     """Decompress into a buffer of fixed size, and retry with larger ones on failure.
 
     These formats do not state their decompressed size reliably; the decompressor fails when its
@@ -100,7 +109,9 @@ def _decompress_stream(
     """
     attempt_bytes = min(max(_ATTEMPT_BYTES_MIN, len(data) * _ATTEMPT_GROWTH), size_bytes_max)
     while True:
-        output = bytearray(attempt_bytes)
+        # Python fills a bytearray with zeros before other threads run: 50 ms for 128 MiB.
+        is_large = attempt_bytes > _BYTEARRAY_BYTES_MAX
+        output = mmap(-1, attempt_bytes) if is_large else bytearray(attempt_bytes)
         try:
             size = decompress_into(data, output)
         except cramjam.DecompressionError as error:
@@ -110,7 +121,7 @@ def _decompress_stream(
             if _BUFFER_FULL in str(error):
                 _check_limit(size_bytes_max + 1, size_bytes_max)
             raise CorruptBatchError(f"corrupt compressed records: {error}") from None
-        return bytes(memoryview(output)[:size])
+        return memoryview(output)[:size]
 
 
 def _compress_xerial(data: memoryview) -> bytes:
@@ -122,10 +133,10 @@ def _compress_xerial(data: memoryview) -> bytes:
     return bytes(output)
 
 
-def _decompress_snappy(data: memoryview, size_bytes_max: int) -> bytes:
+def _decompress_snappy(data: memoryview, size_bytes_max: int) -> memoryview:
     # No raw block begins with these bytes: the third would copy from before the start.
     if bytes(data[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
-        return _decompress_block(data, 0, size_bytes_max)
+        return memoryview(_decompress_block(data, 0, size_bytes_max))
     if len(data) < len(_XERIAL_HEADER):
         raise CorruptBatchError("snappy stream ends within its header")
     output = bytearray()
@@ -139,7 +150,7 @@ def _decompress_snappy(data: memoryview, size_bytes_max: int) -> bytes:
         if length <= 0 or position > len(data):
             raise CorruptBatchError(f"invalid snappy block length {length}")
         output += _decompress_block(data[start:position], len(output), size_bytes_max)
-    return bytes(output)
+    return memoryview(output)
 
 
 def _decompress_block(block: memoryview, size_bytes_before: int, size_bytes_max: int) -> bytes:
