@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from kafscale.records import BatchView, Codec, Record, build, iterate, recompress, single_batch
+from kafscale.records.validation import RecordRules, validate_inline, validate_records
 
 pytestmark = pytest.mark.bench
 
 BATCH_BYTES = 256 * 1024
 RECORD_COUNT = 256
 BYTES_PER_SECOND_MIN = 1_000_000_000
+RULES = RecordRules(timestamp_max_ms=2**62)
 
 
 def batch_of(size_bytes: int, count: int) -> bytearray:
@@ -24,7 +26,8 @@ def batch_of(size_bytes: int, count: int) -> bytearray:
 def accept(data: bytearray) -> None:
     """All work on a batch between its request frame and the WAL buffer."""
     batch = single_batch(data)
-    batch.validate(size_bytes_max=1_048_588)
+    header = batch.validate(size_bytes_max=1_048_588)
+    assert validate_inline(batch, header, RULES) is not None
     batch.stamp(123_456_789, 4)
 
 
@@ -38,12 +41,29 @@ def test_validation_speed(bench: Any) -> None:
 
 
 def test_acceptance_speed(bench: Any) -> None:
-    for name, size_bytes, count in (("256 KiB", BATCH_BYTES, RECORD_COUNT), ("1 KiB", 1024, 8)):
+    for name, size_bytes, count in (
+        ("256 KiB", BATCH_BYTES, RECORD_COUNT),
+        ("16 KiB in 16 records", 16384, 16),
+        ("16 KiB in 150 records", 16384, 150),
+        ("1 KiB", 1024, 8),
+    ):
         data = batch_of(size_bytes, count)
         seconds = bench.measure(
             f"accept a batch of {name}", partial(accept, data), size_bytes=len(data)
         )
         assert seconds < 0.001
+
+
+def test_speed_of_compressed_batches(bench: Any) -> None:
+    """What a producer's compression costs the broker, which decompresses each batch once."""
+    for codec in list(Codec)[1:]:
+        batch = BatchView(recompress(BatchView(batch_of(BATCH_BYTES, RECORD_COUNT)), codec))
+        seconds = bench.measure(
+            f"validate 256 KiB of records, {codec.name.lower()}",
+            partial(validate_records, batch, batch.header(), RULES),
+            size_bytes=BATCH_BYTES,
+        )
+        assert seconds < 0.01
 
 
 def test_speed_at_the_edges(bench: Any) -> None:

@@ -60,8 +60,8 @@ def message_set_of(value_bytes: int, count: int) -> bytes:
     return bytes(output)
 
 
-def test_compressed_batches_are_stored_without_decompression(attack, bomb):
-    """So a bomb costs no more than its compressed size."""
+def test_bombs_are_read_with_bounded_memory_while_others_are_served(attack, bomb):
+    """Every record is read when it is produced: large batches in a thread."""
     with attack.assert_unharmed(), attack.admin() as wire:
         wire.create("bombs")
 
@@ -69,9 +69,9 @@ def test_compressed_batches_are_stored_without_decompression(attack, bomb):
             for _ in range(5):
                 began = time.monotonic()
                 assert wire.produce("bombs", bomb).error_code == 0
-                assert time.monotonic() - began < PAUSE_S_MAX
+                assert time.monotonic() - began < 5 * PAUSE_S_MAX
 
-        assert attack.measure_peak_bytes(produce) < 16 << 20
+        assert attack.measure_peak_bytes(produce) < 3 * DECOMPRESSED_BYTES
         fetched = wire.fetch("bombs", partition_max_bytes=1 << 20, version=11)
         assert sum(map(len, fetched.records)) == 5 * len(bomb)
 

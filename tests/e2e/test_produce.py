@@ -83,6 +83,34 @@ def test_invalid_batches_get_their_error_code_and_are_not_stored(wire, topic):
     assert wire.produce(topic, good).base_offset == 0
 
 
+@pytest.mark.parametrize("first", ["large", "message set", "new topic"])
+def test_pipelined_requests_are_appended_in_their_order(wire, topic, producer_id, first):
+    """Also if the first batch is read in a thread, or its topic created: there is no gap."""
+    if first != "new topic":
+        wire.create(topic, max_message_bytes=1 << 24)
+    producer = {"producer_id": producer_id, "producer_epoch": 0}
+    version, values = 9, [bytes(3 << 20 if first == "large" else 1)] * 3
+    batches = [batch_of(values, codec=Codec.GZIP, base_sequence=0, **producer)]
+    batches += [batch_of([b"%d" % n], base_sequence=3 + n, **producer) for n in range(3)]
+    if first == "message set":
+        version = 2
+        batches[0] = down_convert(split(batches[0]), 1)
+        batches[1:] = [batch_of([b"%d" % n]) for n in range(3)]
+    for batch in batches:
+        wire.send(PRODUCE, version, produce_request(topic, batch))
+        version = 9
+    answered = [
+        wire.receive(PRODUCE, 2 if first == "message set" and not n else 9) for n in range(4)
+    ]
+    results = [each.topics[0].partitions[0] for _, each in answered]
+    assert [(each.error_code, each.base_offset) for each in results] == [
+        (0, 0),
+        (0, 3),
+        (0, 4),
+        (0, 5),
+    ]
+
+
 def test_acks_0_has_no_response_and_an_error_closes_the_connection(broker, wire, topic):
     wire.create(topic)
     with Wire(broker.port) as silent:

@@ -1,5 +1,6 @@
 """All errors except those of groups and security; the package docstring shows the tree."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -33,6 +34,9 @@ class RecordsError(KafscaleError):
     """A records field that cannot be stored."""
 
     code = 2
+    record_errors: Sequence[tuple[int, str]] = ()
+    """The first refused records, if the others would be accepted: index in the batch, and reason
+    (KIP-467)."""
 
 
 class CorruptBatchError(RecordsError):

@@ -13,7 +13,7 @@ from kafscale.errors import InvalidConfigError, InvalidRequestError
 from kafscale.metadata.topics import config_validation
 from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS, Effect, TopicConfig
 from kafscale.metadata.topics.config_types import ConfigSource, ConfigType, split_list
-from kafscale.metadata.topics.config_validation import DELETE, TopicDefaults
+from kafscale.metadata.topics.config_validation import COMPACT, DELETE, TopicDefaults
 from kafscale.protocol.messages.describe_configs import ConfigSynonym, DescribedConfig
 from kafscale.protocol.messages.incremental_alter_configs import ConfigToAlter
 from kafscale.records import Codec, TimestampType
@@ -98,7 +98,8 @@ def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
         row = TOPIC_CONFIGS.get(name)
         if row is not None and row.effect is Effect.APPLIED:
             values[name] = config_validation.validate_value(name, value, defaults)
-    has_delete_policy = DELETE in split_list(values["cleanup.policy"])
+    policies = split_list(values["cleanup.policy"])
+    has_delete_policy = DELETE in policies
     if not has_delete_policy:
         values["retention.ms"] = values["retention.bytes"] = _FOREVER
     compression = values["compression.type"]
@@ -113,6 +114,7 @@ def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
         timestamp_before_max_ms=int(values["message.timestamp.before.max.ms"]),
         compression=None if compression in _AS_SENT else Codec[compression.upper()],
         has_delete_policy=has_delete_policy,
+        requires_keys=COMPACT in policies,
     )
 
 

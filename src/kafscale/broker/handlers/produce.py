@@ -2,15 +2,19 @@
 
 Behaviour:
 * Each partition succeeds or fails on its own; its batch is validated, assigned offsets and passed
-  to the WAL in the order of the requests. Records inside a batch are not read.
+  to the WAL in the order of the requests. While a large batch is read in a thread, or a topic is
+  created, later requests of the connection wait.
+* Every record is read, so that no batch is stored that consumers cannot read: garbage and records
+  without a key on a compacted topic are refused with INVALID_RECORD, compressed data that its codec
+  cannot read with CORRUPT_MESSAGE. v8+ names the refused records (KIP-467).
 * acks=0 has no response; an error closes the connection, as in Kafka. acks=1 is answered after the
   append, acks=-1 when the batch is durable, or with REQUEST_TIMED_OUT after `timeout_ms`: it may
   still become durable, and an idempotent producer that retries gets the offset of the first
   attempt.
-* With CreateTime, a batch whose largest timestamp is more than message.timestamp.after.max.ms ahead
-  of the broker's clock is refused with INVALID_TIMESTAMP, so that no record delays retention; and
-  so is one whose first record is older than message.timestamp.before.max.ms. Kafka checks every
-  record. The header has no smallest timestamp, so older records behind the first are accepted.
+* With CreateTime, a batch with a record that is more than message.timestamp.after.max.ms ahead of
+  the broker's clock is refused with INVALID_TIMESTAMP, so that no record delays retention; and so
+  is one with a record older than message.timestamp.before.max.ms. A largest timestamp in the header
+  that is not that of the records is corrected.
 * A missing topic is auto-created if the broker's settings allow it.
 * Requires WRITE on each topic, and CREATE on it or on the cluster to auto-create it, else
   TOPIC_AUTHORIZATION_FAILED, whether it exists or not; for transactional producers WRITE on their
@@ -25,8 +29,9 @@ Version notes:
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
+from typing import NamedTuple
 
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
@@ -37,16 +42,21 @@ from kafscale.broker.shared.partition_lookup import (
     find_partition,
     leader_nodes,
 )
+from kafscale.broker.shared.produced_batch import (
+    BatchRules,
+    ProducedBatch,
+    read_in_thread,
+    read_inline,
+    rules_of,
+)
 from kafscale.errors import (
     InvalidAcksError,
-    InvalidTimestampError,
-    InvalidTransactionStateError,
     KafscaleError,
     OverloadedError,
+    RecordsError,
     RefusedError,
     ThrottledError,
     TopicAuthorizationError,
-    UnsupportedCodecError,
 )
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.schema.model import Topic
@@ -54,23 +64,14 @@ from kafscale.observability.logging import get_logger, is_debugging
 from kafscale.protocol.messages.produce import (
     LeaderIdAndEpoch,
     NodeEndpoint,
-    PartitionToProduce,
     ProducedPartition,
     ProducedTopic,
     ProduceRequest,
     ProduceResponse,
+    RecordError,
     TopicToProduce,
 )
-from kafscale.records import BatchView, Codec, TimestampType, single_batch, up_convert
-from kafscale.records.batch import (
-    MAGIC,
-    MAGIC_POSITION,
-    NO_TIMESTAMP,
-    TRANSACTIONAL_BIT,
-    BatchHeader,
-)
-from kafscale.storage.log.config import LogSettings
-from kafscale.storage.log.partition_log import AppendResult, PartitionLog
+from kafscale.storage.log.partition_log import PartitionLog
 
 logger = get_logger(__name__)
 
@@ -78,16 +79,30 @@ NO_ACKS, LEADER_ACKS, ALL_ACKS = 0, 1, -1
 
 LEADERS_SINCE = 10
 
-DECOMPRESSION_FACTOR_MAX = 8
-"""The decompressed size limit of a message set, as a multiple of max.message.bytes."""
-MESSAGES_MAX = 10_000
-"""The number of messages in a message set, whose conversion takes some 20 us each. It is also the
-default limit of librdkafka's batches."""
-
 _Pending = list[tuple[ProducedPartition, "asyncio.Future[None]"]]
+
+_Result = ProduceResponse | asyncio.Future[ProduceResponse] | None
 
 _Denied = set[str | bytes]
 """The topics that the client may not write to, by the name or id that it has sent."""
+
+
+class _LargeBatch(NamedTuple):
+    """A batch that takes too long to be read on the event loop."""
+
+    result: ProducedPartition
+    log: PartitionLog
+    records: memoryview
+    rules: BatchRules
+
+
+class _Appended(NamedTuple):
+    """What has become of the batches of a request so far."""
+
+    topics: list[ProducedTopic]
+    pending: _Pending
+    """Those that are not durable yet."""
+    large: list[_LargeBatch]
 
 
 def handle(
@@ -101,8 +116,11 @@ def handle(
     denied = set() if context.broker.authorizer is None else _denied(context, request)
     missing = _missing(context, request, denied)
     if missing:
-        return _create_and_append(context, request, missing, denied)
-    return _append(context, request, denied)
+        return _append_in_order(context, _create_and_append(context, request, missing, denied))
+    appended = _append(context, request, denied)
+    if appended.large:
+        return _append_in_order(context, _append_large(context, request, appended))
+    return _respond(context, request, appended)
 
 
 def error_response(
@@ -114,80 +132,92 @@ def error_response(
     return ProduceResponse(topics=[_failed_topic(topic, error) for topic in request.topics])
 
 
-def _append(
-    context: RequestContext, request: ProduceRequest, denied: _Denied
-) -> "ProduceResponse | asyncio.Future[ProduceResponse] | None":
+def _append(context: RequestContext, request: ProduceRequest, denied: _Denied) -> _Appended:
+    """Append the batches; those that take long to read are left to `_append_large`."""
     if is_debugging():
         _log_request(request)
-    pending: _Pending = []
-    topics = [_append_topic(context, topic, denied, pending) for topic in request.topics]
-    if request.acks == NO_ACKS:
-        _raise_first_error(topics)
-        return None
-    response = ProduceResponse(topics=topics)
-    waits = request.acks == ALL_ACKS or context.broker.config.storage.produce_sync_flush
-    if not waits or not pending:
-        return _complete(context, request, response)
-    return _respond_when_durable(context, request, response, pending)
+    appended = _Appended([], [], [])
+    for topic in request.topics:
+        appended.topics.append(_append_topic(context, topic, denied, appended))
+    return appended
 
 
 def _append_topic(
-    context: RequestContext, topic: TopicToProduce, denied: _Denied, pending: _Pending
+    context: RequestContext, topic: TopicToProduce, denied: _Denied, appended: _Appended
 ) -> ProducedTopic:
     if denied and (topic.name or topic.topic_id) in denied:
         return _failed_topic(
             topic, authorization_error(ResourceType.TOPIC, topic.name or topic.topic_id.hex())
         )
-    produced: list[ProducedPartition] = []
+    results: list[ProducedPartition] = []
     for partition in topic.partitions:
+        result = ProducedPartition(index=partition.index)
+        results.append(result)
         try:
             log = find_partition(context.broker, topic.name, topic.topic_id, partition.index)
-            appended = _append_partition(context, log, partition)
+            records = partition.records if partition.records is not None else memoryview(b"")
+            rules = rules_of(context.version, log.settings, context.received_ms)
+            batch = read_inline(records, rules)
+            if batch is None:
+                appended.large.append(_LargeBatch(result, log, records, rules))
+            else:
+                _append_batch(context, appended, result, log, batch)
         except KafscaleError as error:
-            produced.append(_failed(partition.index, error))
-            continue
-        result = ProducedPartition(
-            index=partition.index,
-            base_offset=appended.base_offset,
-            log_append_time_ms=appended.timestamp_ms,
-            log_start_offset=log.start_offset,
-        )
-        if appended.durable is not None:
-            pending.append((result, appended.durable))
-        produced.append(result)
-    return ProducedTopic(name=topic.name, topic_id=topic.topic_id, partitions=produced)
+            _fail(result, error)
+    return ProducedTopic(name=topic.name, topic_id=topic.topic_id, partitions=results)
 
 
-def _append_partition(
-    context: RequestContext, log: PartitionLog, partition: PartitionToProduce
-) -> AppendResult:
-    batch = _batch(context.version, log, partition.records)
-    header = batch.validate(size_bytes_max=log.settings.message_bytes_max)
-    if context.version < 7 and batch.codec is Codec.ZSTD:
-        raise UnsupportedCodecError("zstd needs Produce v7 or later")
-    if header.attributes & TRANSACTIONAL_BIT:
-        raise InvalidTransactionStateError("transactions are not supported")
-    _check_timestamps(header, log.settings, context.received_ms)
-    return log.append(batch, context.received_ms, header)
+def _append_batch(
+    context: RequestContext,
+    appended: _Appended,
+    result: ProducedPartition,
+    log: PartitionLog,
+    produced: ProducedBatch,
+) -> None:
+    appending = log.append(produced.batch, context.received_ms, produced.header)
+    result.base_offset = appending.base_offset
+    result.log_append_time_ms = appending.timestamp_ms
+    result.log_start_offset = log.start_offset
+    if appending.durable is not None:
+        appended.pending.append((result, appending.durable))
 
 
-def _check_timestamps(header: BatchHeader, settings: LogSettings, now_ms: int) -> None:
-    """Refuse a batch whose largest timestamp is too far ahead, or whose first is too old."""
-    if settings.timestamp_type is not TimestampType.CREATE_TIME:
-        return
-    newest_ms, first_ms = header.max_timestamp_ms, header.base_timestamp_ms
-    if newest_ms - now_ms > settings.timestamp_after_max_ms:
-        timestamp_ms = newest_ms
-    elif first_ms != NO_TIMESTAMP and now_ms - first_ms > settings.timestamp_before_max_ms:
-        timestamp_ms = first_ms
-    else:
-        return
-    raise InvalidTimestampError(
-        f"timestamp {timestamp_ms} is out of range: expected"
-        f" {now_ms - settings.timestamp_before_max_ms} to"
-        f" {now_ms + settings.timestamp_after_max_ms} (message.timestamp.before.max.ms and"
-        " message.timestamp.after.max.ms of the topic)"
-    )
+async def _append_large(
+    context: RequestContext, request: ProduceRequest, appended: _Appended
+) -> _Result:
+    for large in appended.large:
+        try:
+            batch = await read_in_thread(large.records, large.rules)
+            _append_batch(context, appended, large.result, large.log, batch)
+        except KafscaleError as error:
+            _fail(large.result, error)
+    return _respond(context, request, appended)
+
+
+def _append_in_order(
+    context: RequestContext, appending: Coroutine[object, object, _Result]
+) -> Awaitable[ProduceResponse | None]:
+    """Hold back later requests of the connection until the batches of this one are appended."""
+    task = asyncio.ensure_future(appending)
+    context.client.hold = task
+    return _result_of(task)
+
+
+async def _result_of(appending: "asyncio.Future[_Result]") -> ProduceResponse | None:
+    result = await appending
+    return await result if isinstance(result, asyncio.Future) else result
+
+
+def _respond(context: RequestContext, request: ProduceRequest, appended: _Appended) -> _Result:
+    """The response, or the future of it if it has to wait until the batches are durable."""
+    if request.acks == NO_ACKS:
+        _raise_first_error(appended.topics)
+        return None
+    response = ProduceResponse(topics=appended.topics)
+    waits = request.acks == ALL_ACKS or context.broker.config.storage.produce_sync_flush
+    if not waits or not appended.pending:
+        return _complete(context, request, response)
+    return _respond_when_durable(context, request, response, appended.pending)
 
 
 def _log_request(request: ProduceRequest) -> None:
@@ -199,15 +229,6 @@ def _log_request(request: ProduceRequest) -> None:
                 partition=partition.index,
                 batch_size=len(partition.records or b""),
             )
-
-
-def _batch(version: int, log: PartitionLog, records: memoryview | None) -> BatchView:
-    records = records if records is not None else memoryview(b"")
-    if version < 3 and len(records) > MAGIC_POSITION and records[MAGIC_POSITION] < MAGIC:
-        bytes_max = DECOMPRESSION_FACTOR_MAX * log.settings.message_bytes_max
-        converted = up_convert(records, decompressed_bytes_max=bytes_max, messages_max=MESSAGES_MAX)
-        return BatchView(bytearray(converted))
-    return single_batch(records)
 
 
 def _respond_when_durable(
@@ -248,9 +269,7 @@ def _set_errors(pending: _Pending) -> None:
             error = OverloadedError("the records are not durable yet")
         if error is not None:
             assert isinstance(error, KafscaleError)
-            result.error_code = error.code
-            result.error_message = str(error)
-            result.base_offset = -1
+            _fail(result, error)
 
 
 def _complete(
@@ -319,12 +338,11 @@ def _known_topic(context: RequestContext, topic: TopicToProduce | ProducedTopic)
 
 async def _create_and_append(
     context: RequestContext, request: ProduceRequest, missing: list[str], denied: _Denied
-) -> ProduceResponse | None:
+) -> _Result:
     for name in missing:
         with suppress(ThrottledError):  # The topic stays unknown, so that the client retries.
             await topic_admission.auto_create(context, name, request.timeout_ms)
-    response = _append(context, request, denied)
-    return await response if isinstance(response, Awaitable) else response
+    return await _append_large(context, request, _append(context, request, denied))
 
 
 def _denied(context: RequestContext, request: ProduceRequest) -> _Denied:
@@ -353,17 +371,18 @@ def _missing(context: RequestContext, request: ProduceRequest, denied: _Denied) 
 
 
 def _failed_topic(topic: TopicToProduce, error: KafscaleError) -> ProducedTopic:
-    return ProducedTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        partitions=[_failed(partition.index, error) for partition in topic.partitions],
-    )
+    results = [ProducedPartition(index=partition.index) for partition in topic.partitions]
+    for result in results:
+        _fail(result, error)
+    return ProducedTopic(name=topic.name, topic_id=topic.topic_id, partitions=results)
 
 
-def _failed(index: int, error: KafscaleError) -> ProducedPartition:
-    return ProducedPartition(
-        index=index, error_code=error.code, base_offset=-1, error_message=str(error)
-    )
+def _fail(result: ProducedPartition, error: KafscaleError) -> None:
+    result.error_code = error.code
+    result.error_message = str(error)
+    result.base_offset = -1
+    if isinstance(error, RecordsError) and error.record_errors:
+        result.record_errors = [RecordError(*each) for each in error.record_errors]
 
 
 def _raise_first_error(topics: list[ProducedTopic]) -> None:

@@ -5,10 +5,10 @@ Invariants:
 * Responses are sent in the order of their requests, whatever order they complete in.
 * Everything is bounded. No request is dispatched, and nothing is read, while
   `in_flight_requests_max` requests are in flight, while `queued_bytes_max` of responses wait for an
-  earlier one, while the client does not read its responses, while a fetch reads from segments, or
-  while producers are under backpressure. What a client has not received is counted in the budget of
-  all connections, which limits fetches (`ResponseBudget`); only what is below the transport's high
-  water mark is not.
+  earlier one, while the client does not read its responses, while a fetch reads from segments,
+  while a handler holds later requests back, or while producers are under backpressure. What a
+  client has not received is counted in the budget of all connections, which limits fetches
+  (`ResponseBudget`); only what is below the transport's high water mark is not.
 * A disconnect cancels the client's requests that only wait; an append continues without it.
 * An idle connection holds no buffer: all connections of a loop receive into the same one, which
   `FrameReader` leaves empty between two calls.
@@ -50,6 +50,7 @@ class Connection(asyncio.BufferedProtocol):
         "_frame_swept",
         "_frames",
         "_has_received",
+        "_hold",
         "_idle_since",
         "_muted",
         "_on_lost",
@@ -82,6 +83,7 @@ class Connection(asyncio.BufferedProtocol):
         self._reading = True
         self._writable = True
         self._backpressure: asyncio.Future[object] | None = None  # Set while producers must wait.
+        self._hold: asyncio.Future[object] | None = None  # Set by a handler: `ClientInfo.hold`.
         self._muted: asyncio.TimerHandle | None = None  # Set while a quota is exceeded.
         self._sending: asyncio.Handle | None = None  # The scheduled `_send`.
         self._stopping = False
@@ -231,6 +233,7 @@ class Connection(asyncio.BufferedProtocol):
             and not self._stopping
             and not self.client.is_closing
             and self._backpressure is None
+            and self._hold is None
             and self._muted is None
             and self._queued_bytes <= self._context.limits.queued_bytes_max
             and not self.client.is_reading_segments
@@ -265,6 +268,9 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.writelines(response)
         if self.client.throttled_ms:
             self._mute()
+        if self.client.hold is not None:
+            self._hold, self.client.hold = self.client.hold, None
+            self._hold.add_done_callback(self._release_hold)
         if self._context.backpressure is not None and frame[:2] == _PRODUCE_KEY:
             self._apply_backpressure(self._context.backpressure())
 
@@ -339,6 +345,12 @@ class Connection(asyncio.BufferedProtocol):
         if not backpressure.cancelled():
             backpressure.exception()  # Retrieved, so that asyncio does not log it; its owner does.
         self._backpressure = None
+        self._dispatch_ready()
+
+    def _release_hold(self, hold: "asyncio.Future[object]") -> None:
+        if not hold.cancelled():
+            hold.exception()  # Retrieved, as for backpressure.
+        self._hold = None
         self._dispatch_ready()
 
     def _discard_requests(self) -> None:

@@ -3,6 +3,7 @@
 Invariant: a handler uses only what its `RequestContext` offers; it knows no sockets and no frames.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,9 @@ class ClientInfo(msgspec.Struct):
     """True if the connection is to be closed after the responses in flight."""
     throttled_ms: int = 0
     """For how long to mute the connection, because its client exceeds a quota."""
+    hold: "asyncio.Future[Any] | None" = None
+    """Set by a handler that does work in the background which later requests must not overtake:
+    none is dispatched until it is done."""
     is_reading_segments: bool = False
     """True while a fetch reads from segments; until it is answered, nothing else is dispatched."""
 

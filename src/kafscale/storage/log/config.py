@@ -23,6 +23,8 @@ class LogSettings(msgspec.Struct, frozen=True, gc=False):
     """Codec for batches that arrive uncompressed, applied when rolling; None: no compression."""
     has_delete_policy: bool = True
     """Whether `cleanup.policy` contains `delete`, so that records may be deleted from the start."""
+    requires_keys: bool = False
+    """Whether `cleanup.policy` contains `compact`, so that every record needs a key."""
     timestamp_after_max_ms: int = 2**63 - 1
     """How far a CreateTime may be in the future (`message.timestamp.after.max.ms`)."""
     timestamp_before_max_ms: int = 2**63 - 1

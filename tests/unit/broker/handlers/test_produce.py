@@ -1,6 +1,7 @@
-"""Produce: which timestamps are accepted, and how a retry is answered."""
+"""Produce: which records are accepted, and how a retry is answered."""
 
 import asyncio
+from struct import Struct
 
 import pytest
 
@@ -12,7 +13,9 @@ from kafscale.protocol.messages.produce import (
     ProduceRequest,
     TopicToProduce,
 )
-from kafscale.records import Record, build
+from kafscale.records import BatchView, Codec, Record, build
+from kafscale.records.batch import HEADER_BYTES, LENGTH_POSITION, MAX_TIMESTAMP_POSITION
+from kafscale.records.compression import compress
 from unit.broker.in_memory_broker import Stores, run_with_broker, running_broker
 
 HOUR_MS = 3_600_000
@@ -23,12 +26,33 @@ async def produce(broker, topic, *ages_ms, **producer):
     """Produce one batch, with a record of each age."""
     now_ms = virtual_time.clock_ms()
     records = [Record(n, now_ms - age_ms, None, b"value") for n, age_ms in enumerate(ages_ms)]
-    batch = PartitionToProduce(index=0, records=memoryview(build(records, **producer)))
-    request = ProduceRequest(
-        acks=-1, timeout_ms=1000, topics=[TopicToProduce(topic, partitions=[batch])]
+    return await produce_batch(broker, topic, build(records, **producer))
+
+
+def request_of(topic, batch):
+    partition = PartitionToProduce(index=0, records=memoryview(batch))
+    return ProduceRequest(
+        acks=-1, timeout_ms=1000, topics=[TopicToProduce(topic, partitions=[partition])]
     )
-    response = await broker.ask(PRODUCE, request, 12)
+
+
+async def produce_batch(broker, topic, batch, version=12):
+    response = await broker.ask(PRODUCE, request_of(topic, batch), version)
     return response.topics[0].partitions[0]
+
+
+def with_payload(batch, payload):
+    """The batch with other bytes in place of its records, and the right length and checksum."""
+    data = bytearray(batch[:HEADER_BYTES]) + payload
+    data[LENGTH_POSITION : LENGTH_POSITION + 4] = (len(data) - 12).to_bytes(4, "big")
+    view = BatchView(data)
+    view.write_checksum()
+    return view.buffer
+
+
+def records_of(*keys, **fields):
+    now_ms = virtual_time.clock_ms()
+    return build([Record(n, now_ms, key, b"value") for n, key in enumerate(keys)], **fields)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +60,7 @@ async def produce(broker, topic, *ages_ms, **producer):
     [
         ({}, [-HOUR_MS], True),
         ({}, [0, -HOUR_MS - 1, 0], False),
+        (LIMITED, [0, 5001, 0], False),
         ({}, [-(2**62)], False),
         ({}, [virtual_time.START_MS], True),  # Since 1970: no limit by default.
         (LIMITED, [5000, -1000], True),
@@ -53,6 +78,8 @@ def test_timestamps_are_limited_by_the_topic(configs, ages_ms, is_accepted):
         else:
             assert produced.error_code == ErrorCode.INVALID_TIMESTAMP
             assert "message.timestamp.after.max.ms" in produced.error_message
+            [refused] = produced.record_errors
+            assert "is out of range" in refused.message
             assert broker.log("orders").end_offset == 0
 
     run_with_broker(body)
@@ -63,6 +90,64 @@ def test_records_without_timestamps_are_accepted():
         await broker.topic("orders", message_timestamp_before_max_ms="1")
         produced = await produce(broker, "orders", virtual_time.clock_ms() + 1)  # -1: no timestamp.
         assert produced.error_code == ErrorCode.NONE
+
+    run_with_broker(body)
+
+
+GARBAGE = b"\xff" * 40
+
+
+@pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)
+@pytest.mark.parametrize("is_large", [False, True], ids=["small", "large"])
+def test_garbage_is_refused(codec, is_large):
+    """It would stop every consumer of the partition."""
+
+    async def body(broker):
+        await broker.topic("orders", max_message_bytes=str(1 << 24))
+        garbage = GARBAGE * (50_000 if is_large else 1)
+        sent = with_payload(records_of(b"k", codec=codec), compress(codec, garbage))
+        produced = await produce_batch(broker, "orders", sent)
+        assert produced.error_code == ErrorCode.INVALID_RECORD
+        if codec is not Codec.NONE:
+            sent = with_payload(records_of(b"k", codec=codec), garbage)
+            produced = await produce_batch(broker, "orders", sent)
+            assert produced.error_code == ErrorCode.CORRUPT_MESSAGE
+        assert broker.log("orders").end_offset == 0
+
+    run_with_broker(body)
+
+
+@pytest.mark.parametrize("policy", ["compact", "compact,delete"])
+@pytest.mark.parametrize("version", [7, 8, 12])
+def test_compacted_topics_refuse_records_without_a_key(policy, version):
+    async def body(broker):
+        await broker.topic("state", cleanup_policy=policy)
+        refused = await produce_batch(broker, "state", records_of(b"a", None, b"", None), version)
+        assert refused.error_code == ErrorCode.INVALID_RECORD
+        if version >= 8:
+            assert "2 record errors" in refused.error_message
+            assert [each.batch_index for each in refused.record_errors] == [1, 3]
+            assert "without key" in refused.record_errors[0].message
+        assert broker.log("state").end_offset == 0
+        accepted = await produce_batch(broker, "state", records_of(b"a", b""), version)
+        assert accepted.error_code == ErrorCode.NONE
+
+    run_with_broker(body)
+
+
+@pytest.mark.parametrize("claimed_ms", [0, 2**62])
+def test_largest_timestamp_in_the_header_is_corrected(claimed_ms):
+    """Retention relies on it, so that a wrong one would delete records, or keep them forever."""
+
+    async def body(broker):
+        await broker.topic("orders")
+        batch = BatchView(records_of(b"k"))
+        Struct(">q").pack_into(batch.buffer, MAX_TIMESTAMP_POSITION, claimed_ms)
+        batch.write_checksum()
+        assert (await produce_batch(broker, "orders", batch.buffer)).error_code == ErrorCode.NONE
+        [stored] = broker.log("orders").tail.unrolled().batches(1)
+        assert stored.max_timestamp_ms == virtual_time.clock_ms()
+        stored.verify_checksum()
 
     run_with_broker(body)
 

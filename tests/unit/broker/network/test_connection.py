@@ -216,6 +216,40 @@ def test_backpressure_released_after_disconnect_dispatches_nothing():
     run(scenario)
 
 
+@pytest.mark.parametrize("end", ["result", "error", "cancel"])
+def test_handler_holds_back_later_requests(end):
+    """A produced batch that is read in a thread is appended before those behind it."""
+
+    async def scenario():
+        handlers = ManualHandlers()
+        hold = asyncio.get_running_loop().create_future()
+
+        def hold_back(context, request):
+            context.client.hold = hold
+            return heartbeat_handler(context, request)
+
+        produce_route = next(each for each in handlers.routes() if each.api is PRODUCE)
+        peer = Peer(route(HEARTBEAT, hold_back), produce_route)
+        peer.send(produce(1), heartbeat(2), produce(3))
+        assert handlers.dispatched == [1]
+        assert not peer.transport.reading
+        handlers.finish(1)
+        await run_pending()
+        assert peer.transport.answered == [1, 2], "answers are not held back"
+        assert handlers.dispatched == [1]
+        if end == "result":
+            hold.set_result(None)
+        elif end == "error":
+            hold.set_exception(NotOwnerError("fenced"))
+        else:
+            hold.cancel()
+        await run_pending()
+        assert handlers.dispatched == [1, 3]
+        assert peer.transport.reading
+
+    run(scenario)
+
+
 def test_disconnect_cancels_waiting_requests_but_no_append():
     async def scenario():
         handlers = ManualHandlers()
