@@ -87,6 +87,7 @@ class Producer:
 
     async def _try(self, window: list[SentBatch]) -> bool:
         """Send the batches in a pipeline; return whether all of them are acknowledged."""
+        epoch = self._epoch
         broker = self._assumed_leader(self._topic, self._partition)
         waiting = []
         for sent in window:
@@ -113,6 +114,8 @@ class Producer:
                 succeeded = False
             else:
                 self._acknowledge(sent, appended)
+        if self._epoch != epoch:
+            self._acknowledged.clear()  # Those sent before the failure have the former epoch.
         return succeeded
 
     def _append(self, broker: Broker, sent: SentBatch) -> AppendResult:
@@ -141,7 +144,6 @@ class Producer:
         """Continue as clients do after an error of sequences: the batches before are not sent."""
         self._epoch += 1
         self._sequence = 0
-        self._acknowledged.clear()
 
     def _is_deleted(self, sent: SentBatch) -> bool:
         return sent.base_offset is not None and sent.base_offset < self._model.start_seen

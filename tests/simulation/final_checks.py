@@ -74,8 +74,11 @@ class RemainingObjects:
         """Whether no write that took effect late can have left this object.
 
         An index, a segment of a deleted topic, one below the log start offset, and one inside a
-        merged segment are never read.
+        merged segment are never read. A damaged segment without a readable batch is kept, so
+        that it can be repaired.
         """
+        if key in self._cluster.damaged_keys:
+            return False
         ref = object_keys.parse_segment(NAMESPACE, key)
         assert ref is not None
         topic = self._cluster.topics[ref.topic]
