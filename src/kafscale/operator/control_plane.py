@@ -11,6 +11,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
 from kafscale.config import Config
+from kafscale.config.watched_files import WatchedFiles
 from kafscale.control_plane.assignment_feed import AssignmentFeed, partition_owners
 from kafscale.control_plane.messages import (
     Ack,
@@ -24,7 +25,6 @@ from kafscale.control_plane.tls import AllowedSubjects, ServerTls
 from kafscale.errors import InvalidRequestError, StoreUnavailableError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
-from kafscale.security.reloading_file import WatchedFiles
 
 logger = get_logger(__name__)
 

@@ -1,15 +1,10 @@
-"""Values that are read from files and reloaded when the files change.
+"""`ReloadingFile`: a value that is read from a file and reloaded when the file changes."""
 
-`WatchedFiles` detects changes by `stat`; `ReloadingFile` keeps a parsed value current. A change is
-reported once, and none is missed, because the files are checked before they are read. Symlinks are
-followed, which is how Kubernetes replaces a mounted Secret; changed permissions count as a change.
-"""
-
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
+from kafscale.config.watched_files import WatchedFiles
 from kafscale.errors import ConfigError
 from kafscale.observability.logging import get_logger
 
@@ -19,23 +14,6 @@ Value = TypeVar("Value")
 
 CHECK_INTERVAL_MS: Final = 1000
 """Files are checked at most this often, so that authentications do not cause a `stat` each."""
-
-
-class WatchedFiles:
-    """Files and directories that are checked for changes."""
-
-    def __init__(self, paths: Iterable[str | Path]) -> None:
-        """Record the current state; read the files after this call."""
-        self._paths = [os.fspath(path) for path in paths]
-        self._signatures = self._stat()
-
-    def changed(self) -> bool:
-        """True if any of them has changed since the previous call."""
-        before, self._signatures = self._signatures, self._stat()
-        return self._signatures != before
-
-    def _stat(self) -> list[tuple[int, ...]]:
-        return [_signature(path) for path in self._paths]
 
 
 class ReloadingFile(Generic[Value]):
@@ -79,12 +57,3 @@ def _watched_paths(path: Path) -> list[Path]:
         return [path, *path.iterdir()] if path.is_dir() else [path]
     except OSError:
         return [path]
-
-
-def _signature(path: str) -> tuple[int, ...]:
-    """Identify the state of a file; empty if it does not exist."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - paths are used as configured.
-    except OSError:
-        return ()
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

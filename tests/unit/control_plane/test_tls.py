@@ -9,12 +9,12 @@ import uvloop
 from structlog.testing import capture_logs
 
 from kafscale.config.sections.security import ClientTls, PeerTls
+from kafscale.config.watched_files import WatchedFiles
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.control_plane.server import ControlServer
 from kafscale.control_plane.tls import AllowedSubjects, ServerTls
 from kafscale.errors import ConfigError
-from kafscale.security.reloading_file import WatchedFiles
 from services.certificates import make_certificates
 from unit.broker.harness import run
 from unit.control_plane.scripted_broker import ScriptedBroker, next_events

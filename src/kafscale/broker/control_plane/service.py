@@ -20,6 +20,7 @@ from kafscale.broker.network.http import AdminHttp
 from kafscale.broker.services import Services
 from kafscale.config import Config
 from kafscale.config.sections.security import PeerTls
+from kafscale.config.watched_files import WatchedFiles
 from kafscale.control_plane.assignment_feed import PartitionOwners, partition_owners
 from kafscale.control_plane.errors import NotControllerError
 from kafscale.control_plane.messages import (
@@ -38,7 +39,6 @@ from kafscale.metadata.schema.model import NO_BROKER, SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
-from kafscale.security.reloading_file import WatchedFiles
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog

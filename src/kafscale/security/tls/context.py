@@ -25,11 +25,11 @@ from contextvars import ContextVar
 from typing import Final
 
 from kafscale.config.sections.security import ClientTls, Tls, for_listener
+from kafscale.config.watched_files import WatchedFiles
 from kafscale.errors import ConfigError
 from kafscale.net import tls_files
 from kafscale.observability.logging import get_logger
 from kafscale.security.principal import ANONYMOUS, USER_PREFIX, Principal
-from kafscale.security.reloading_file import WatchedFiles
 from kafscale.security.tls import distinguished_name
 from kafscale.security.tls.principal_mapping import PrincipalMapper
 
