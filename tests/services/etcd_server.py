@@ -282,8 +282,8 @@ class EtcdCluster:
         """Compact the history before the revision."""
         self.control("compaction", str(revision))
 
-    def control(self, *arguments: str) -> str:
-        """Run `etcdctl`."""
+    def control(self, *arguments: str, text: str = "") -> str:
+        """Run `etcdctl` with a text as its standard input."""
         command: list[str | Path] = [PROGRAMS / "etcdctl", "--endpoints"]
         command += [",".join(member.endpoint for member in self.members)]
         if self._has_authentication:
@@ -299,6 +299,7 @@ class EtcdCluster:
             ]
         done = subprocess.run(  # noqa: S603 - our own command.
             [*command, *arguments],
+            input=text,
             capture_output=True,
             text=True,
             check=False,

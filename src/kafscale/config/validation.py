@@ -81,7 +81,10 @@ def _credentials(config: Config) -> Iterator[str]:
 
 def _etcd(config: Config) -> Iterator[str]:
     etcd, tls = config.etcd, config.etcd.tls
-    yield from _required_together("etcd.username", etcd.username, "etcd.password", etcd.password)
+    password = etcd.password or etcd.password_file
+    yield from _required_together("etcd.username", etcd.username, "etcd.password", password)
+    if etcd.password and etcd.password_file:
+        yield "etcd.password and etcd.passwordFile are both set; remove one of them"
     yield from _required_together(
         "etcd.tls.certFile", tls.cert_file, "etcd.tls.keyFile", tls.key_file
     )

@@ -1,10 +1,13 @@
 """TLS and authentication of etcd, and the errors if they fail."""
 
 import asyncio
+import datetime as dt
 import logging
+import time
 
 import pytest
 import structlog
+from structlog.testing import capture_logs
 
 from kafscale.broker.stores import open_metadata
 from kafscale.config.model import Config
@@ -12,6 +15,9 @@ from kafscale.config.sections.broker import Broker
 from kafscale.config.sections.etcd import Etcd, EtcdTls
 from kafscale.errors import ConfigError, OperatingError, StoreUnavailableError
 from kafscale.metadata.store.base import Put
+from kafscale.metadata.store.etcd.client import open_client
+from kafscale.metadata.store.etcd.tls_reload import TlsFiles, TlsReload
+from kafscale.security.tls.issuer import CertificateIssuer, IssuedCertificate
 from services.certificates import make_certificates
 from services.etcd_server import PASSWORD, USERNAME, EtcdServer
 from services.process import free_port
@@ -130,6 +136,72 @@ def test_unusable_tls_files_are_named_in_the_error(certificates, files, message)
         start(settings)
 
 
+async def reloading(server, settings, change):
+    """Use etcd, change files, wait until they are reloaded or not, and return what was logged."""
+    client = open_client(settings.endpoints, settings)
+    files = TlsFiles(settings)
+    reload = TlsReload(files, client.members, client.ping, 4, check_seconds=0.05)
+    running = asyncio.ensure_future(reload.run())
+    try:
+        await client.check(4)
+        with capture_logs() as logs:
+            change()
+            async with asyncio.timeout(5):
+                while "etcd certificate" not in str(logs):  # noqa: ASYNC110 - a log has no event.
+                    await asyncio.sleep(0.02)
+        for member in server.members:
+            await asyncio.to_thread(member.kill)
+            await asyncio.to_thread(member.start)
+        await client.check(4)
+        return logs
+    finally:
+        running.cancel()
+        await client.close()
+
+
+def client_files(directory, certificates, lifetime):
+    """Write another certificate of the CA for the same client."""
+    ca = certificates.authority
+    issuer = IssuedCertificate.read(ca.read_bytes(), ca.with_suffix(".key").read_bytes())
+    expiry = dt.datetime.now(dt.UTC) + lifetime
+    issued = CertificateIssuer(issuer, expiry - dt.timedelta(days=1), days=1).client("client")
+    tls = EtcdTls(
+        enabled=True,
+        ca_file=str(ca),
+        cert_file=str(directory / "tls.crt"),
+        key_file=str(directory / "tls.key"),
+    )
+    (directory / "tls.key").write_bytes(issued.key_pem)
+    (directory / "tls.crt").write_bytes(issued.certificate_pem)
+    return tls
+
+
+def test_renewed_certificate_is_used_without_a_restart(encrypted, certificates, tmp_path):
+    """The first certificate has expired when etcd restarts and all connections are made anew."""
+    lifetime = dt.timedelta(seconds=3)
+    started = time.monotonic()
+    settings = encrypted.settings(tls=client_files(tmp_path, certificates, lifetime))
+
+    def renew():
+        client_files(tmp_path, certificates, dt.timedelta(hours=1))
+        time.sleep(max(started + 3.1 - time.monotonic(), 0))
+
+    logs = asyncio.run(reloading(encrypted, settings, renew))
+    assert [each["event"] for each in logs] == ["etcd certificate reloaded"]
+
+
+def test_rejected_certificate_replaces_nothing(encrypted, certificates, untrusted, tmp_path):
+    tls = client_files(tmp_path, certificates, dt.timedelta(hours=1))
+
+    def spoil():
+        (tmp_path / "tls.key").write_bytes(untrusted.client_key.read_bytes())
+        (tmp_path / "tls.crt").write_bytes(untrusted.client_certificate.read_bytes())
+
+    logs = asyncio.run(reloading(encrypted, encrypted.settings(tls=tls), spoil))
+    assert [each["event"] for each in logs] == ["etcd certificate not reloaded"]
+    assert "certificate" in logs[0]["reason"]
+
+
 # --- user and password ------------------------------------------------------------------------
 
 
@@ -183,6 +255,22 @@ def test_invalid_token_is_renewed(guarded, first):
         await store.commit([], [Put("/a", b"")])
 
     start(guarded.settings(), then=body)
+
+
+def test_changed_password_is_read_again(guarded, tmp_path):
+    """etcd ends all tokens of a user whose password changes."""
+    file = tmp_path / "password"
+    file.write_text("first\n")
+    guarded.control("user", "add", "broker:first")
+    guarded.control("user", "grant-role", "broker", "root")
+
+    async def body(store):
+        await store.commit([], [Put("/a", b"1")])
+        file.write_text("second\n")
+        guarded.control("user", "passwd", "broker", "--interactive=false", text="second")
+        assert (await store.get("/a")).value == b"1"
+
+    start(guarded.settings(username="broker", password="", password_file=str(file)), then=body)
 
 
 def test_missing_permission_is_reported(guarded):

@@ -116,6 +116,7 @@ etcd.dialTimeout              | 5s           | KAFSCALE_ETCD_DIAL_TIMEOUT
 etcd.requestTimeout           | 10s          | KAFSCALE_ETCD_REQUEST_TIMEOUT
 etcd.username                 |              | KAFSCALE_ETCD_USERNAME
 etcd.password                 |              | KAFSCALE_ETCD_PASSWORD
+etcd.passwordFile             |              | KAFSCALE_ETCD_PASSWORD_FILE
 etcd.tls.enabled              | false        | KAFSCALE_ETCD_TLS_ENABLED
 etcd.tls.certFile             |              | KAFSCALE_ETCD_TLS_CERT_FILE
 etcd.tls.keyFile              |              | KAFSCALE_ETCD_TLS_KEY_FILE

@@ -54,4 +54,9 @@ class Etcd:
     password: str = setting("", _OPTIONAL_TEXT, secret=True)
     """The password of that user. Empty by default."""
 
+    password_file: str = setting("", _OPTIONAL_TEXT)
+    """A file that contains this password instead, such as one of a mounted Kubernetes Secret. It is
+    read again whenever a broker authenticates, so that the password can change without a restart.
+    Empty by default."""
+
     tls: EtcdTls = field(default_factory=EtcdTls)

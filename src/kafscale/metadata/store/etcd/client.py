@@ -16,21 +16,18 @@ lease that is revoked twice ends once.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from pathlib import Path
 from typing import Final, TypeVar
 
 from kafscale.config.sections.etcd import Etcd
-from kafscale.errors import StoreUnavailableError
+from kafscale.errors import ConfigError, StoreUnavailableError
 from kafscale.metadata._generated import rpc_pb2 as rpc
 from kafscale.metadata.store.etcd.errors import ErrorKind, EtcdError
-from kafscale.metadata.store.etcd.member import (
-    Member,
-    Metadata,
-    address,
-    channel_credentials,
-    open_channel,
-)
+from kafscale.metadata.store.etcd.member import Member, Metadata, address, open_channel
 from kafscale.metadata.store.etcd.members import Members
 from kafscale.metadata.store.etcd.protobuf import AUTHENTICATE, RANGE, Method, Request, Response
+from kafscale.metadata.store.etcd.tls_reload import TlsFiles, TlsReload
 from kafscale.observability.logging import get_logger
 
 Result = TypeVar("Result")
@@ -56,7 +53,8 @@ logger = get_logger(__name__)
 class Session:
     """The metadata of every request, with a token if a user is configured."""
 
-    def __init__(self, username: str, password: str) -> None:
+    def __init__(self, username: str, password: Callable[[], str]) -> None:
+        """`password` returns the current password; it is called for every authentication."""
         self._username = username
         self._password = password
         self._metadata: Metadata | None = None if username else _HAS_LEADER
@@ -77,7 +75,7 @@ class Session:
             self._metadata = None
 
     async def _authenticate(self, member: Member, seconds: float) -> Metadata:
-        request = rpc.AuthenticateRequest(name=self._username, password=self._password)
+        request = rpc.AuthenticateRequest(name=self._username, password=self._password())
         try:
             response = await member.call(AUTHENTICATE, request, _HAS_LEADER, seconds)
         except EtcdError as error:
@@ -95,6 +93,18 @@ class Client:
         self.members: Final = members
         self._session = session
         self._request_s = request_timeout_ms / 1000
+        self._reloading: asyncio.Task[None] | None = None
+
+    def reload(self, files: TlsFiles) -> None:
+        """Connect again whenever the files change, until the client is closed."""
+        reload = TlsReload(files, self.members, self.ping, self._request_s)
+        self._reloading = asyncio.create_task(reload.run(), name="reload etcd certificates")
+
+    async def close(self) -> None:
+        if self._reloading is not None:
+            self._reloading.cancel()
+            await asyncio.wait([self._reloading])
+        await self.members.close()
 
     async def call_idempotent(
         self, method: Method[Request, Response], request: Request
@@ -162,7 +172,7 @@ class Client:
 
     async def check(self, seconds: float) -> None:
         """Ping all members and prefer the first that responds; raises if none does."""
-        tries = [asyncio.ensure_future(self._ping(m, seconds)) for m in self.members.all]
+        tries = [asyncio.ensure_future(self.ping(m, seconds)) for m in self.members.all]
         errors = []
         try:
             for completed in asyncio.as_completed(tries):
@@ -178,7 +188,8 @@ class Client:
             await asyncio.gather(*tries, return_exceptions=True)
         raise max(errors, key=lambda error: error.kind is ErrorKind.REJECTED)
 
-    async def _ping(self, member: Member, seconds: float) -> Member:
+    async def ping(self, member: Member, seconds: float) -> Member:
+        """Send a request that changes nothing; raises `EtcdError` if it fails."""
         metadata = await self._session.metadata(member, seconds)
         await member.call(RANGE, rpc.RangeRequest(key=b"/", keys_only=True), metadata, seconds)
         return member
@@ -186,10 +197,27 @@ class Client:
 
 def open_client(endpoints: Iterable[str], settings: Etcd) -> Client:
     """Create the client of some members without connecting; call this in a running event loop."""
-    credentials = channel_credentials(settings)
+    files = TlsFiles(settings) if settings.tls.enabled else None
+    credentials = files.load() if files is not None else None
     members = [
         Member(endpoint, open_channel(endpoint, settings.dial_timeout_ms, credentials))
         for endpoint in dict.fromkeys(map(address, endpoints))
     ]
-    session = Session(settings.username, settings.password)
-    return Client(Members(members), session, settings.request_timeout_ms)
+    session = Session(settings.username, partial(_password, settings))
+    client = Client(Members(members), session, settings.request_timeout_ms)
+    if files is not None:
+        client.reload(files)
+    return client
+
+
+def _password(settings: Etcd) -> str:
+    """The password as it is now; a file is read for every authentication."""
+    if not settings.password_file:
+        return settings.password
+    try:
+        return Path(settings.password_file).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"etcd.passwordFile: cannot read {settings.password_file} ({error}); use a text file"
+            " that this process may read"
+        ) from None

@@ -127,7 +127,7 @@ class Maintenance:
         await self.close()
 
     async def close(self) -> None:
-        await self._client.members.close()
+        await self._client.close()
 
     async def status(self) -> MemberStatus:
         """The status of the member, even if it knows no leader."""

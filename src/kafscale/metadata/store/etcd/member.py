@@ -8,17 +8,14 @@ process. It ignores proxy variables of the environment.
 """
 
 import asyncio
-import ssl
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Generic, cast
 
 import grpc
 
-from kafscale.config.sections.etcd import Etcd
 from kafscale.metadata.store.etcd.errors import ErrorKind, EtcdError, to_etcd_error
 from kafscale.metadata.store.etcd.protobuf import Method, Request, Response
-from kafscale.net import tls_files
 from kafscale.observability import tracing
 from kafscale.observability.tracing import SpanKind
 
@@ -52,6 +49,15 @@ class Member:
     async def connect(self) -> None:
         """Wait for a connection, with as many attempts as it takes."""
         await self._channel.channel_ready()
+
+    def use(self, channel: grpc.aio.Channel) -> grpc.aio.Channel:
+        """Use another channel from now on; return the former one, whose calls may continue.
+
+        Its streams are cancelled, so that their readers continue on the new channel.
+        """
+        former, self._channel = self._channel, channel
+        self.cancel_streams()
+        return former
 
     async def call(
         self,
@@ -199,15 +205,3 @@ def address(endpoint: str) -> str:
     'etcd-0:2379'
     """
     return endpoint.partition("://")[2] or endpoint
-
-
-def channel_credentials(settings: Etcd) -> grpc.ChannelCredentials | None:
-    """The TLS credentials, or None without TLS."""
-    tls = settings.tls
-    if not tls.enabled:
-        return None
-    files = (tls.ca_file, tls.cert_file, tls.key_file)
-    # Reject unusable files: gRPC would only report unreachable members.
-    tls_files.load_client_files(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "etcd.tls", *files)
-    # Without CA certificates gRPC uses its built-in list.
-    return grpc.ssl_channel_credentials(*tls_files.read_client_files(*files))

@@ -118,7 +118,7 @@ class EtcdStore:
                 raise
 
     async def close(self) -> None:
-        await self._client.members.close()
+        await self._client.close()
 
     async def _range(self, prefix: str) -> Snapshot:
         entries: list[Entry] = []

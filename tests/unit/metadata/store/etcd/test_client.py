@@ -26,7 +26,7 @@ def run(body):
 
 
 def client_of(*members, username=""):
-    return Client(Members(members), Session(username, "secret"), REQUEST_MS)
+    return Client(Members(members), Session(username, lambda: "secret"), REQUEST_MS)
 
 
 async def call_idempotent(client):
