@@ -55,9 +55,9 @@ class ClosedTopics:
                 deleted = decode_topic(tombstone)
                 if deleted.id != topic.id or deleted.emptied_ms:
                     return
-                key = keys.closed_topic(topic.id, str(broker.id))
+                key = keys.closed_topic(topic.id, broker.id, broker.epoch)
                 done = await self._store.commit(
-                    [unchanged(tombstone)], [Put(key, str(broker.epoch).encode(), broker.lease)]
+                    [unchanged(tombstone)], [Put(key, b"", broker.lease)]
                 )
             except OperatingError as error:
                 logger.warning("closed topic not confirmed", topic=topic.name, reason=str(error))
@@ -84,9 +84,9 @@ class ClosedTopics:
         if not others:
             return []
         entries = (await self._store.range(keys.closed_topics(topic.id))).entries
-        confirmed = {entry.key: int(entry.value) for entry in entries}
+        confirmed = {entry.key for entry in entries}
         return sorted(
             broker.id
             for broker in others
-            if confirmed.get(keys.closed_topic(topic.id, str(broker.id)), -1) < broker.epoch
+            if keys.closed_topic(topic.id, broker.id, broker.epoch) not in confirmed
         )

@@ -159,8 +159,9 @@ def closed_topics(topic_id: bytes) -> str:
     return f"{CLOSED_TOPICS}{topic_id.hex()}/"
 
 
-def closed_topic(topic_id: bytes, broker_id: str) -> str:
-    return f"{closed_topics(topic_id)}{_checked(broker_id)}"
+def closed_topic(topic_id: bytes, broker_id: int, epoch: int) -> str:
+    """What one session of a broker writes: what an earlier one writes late is another key."""
+    return f"{closed_topics(topic_id)}{broker_id}/{epoch}"
 
 
 def parse(key: str) -> Key | None:  # noqa: PLR0911 - one return per key type.

@@ -2,7 +2,10 @@
 
 import asyncio
 
+import msgspec
+
 from doubles.faulty_object_store import Fault, Rule
+from kafscale.broker.cluster.closed_topics import ClosedTopics
 from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import Put
 from kafscale.storage.segments.segment_writer import RollReason
@@ -37,5 +40,35 @@ def test_next_controller_completes_a_deletion():
         assert first.services.registration.broker.epoch == epoch
         left = (await cluster.stores.metadata.range(keys.CLOSED_TOPICS)).entries
         assert left == (), "confirmations are deleted with the deletion"
+
+    simulate(body)
+
+
+def test_late_confirmation_of_a_former_session_does_not_replace_that_of_the_current():
+    """The former session's commit may take effect at any later time."""
+
+    async def body(cluster):
+        first, second = await cluster.broker(1), await cluster.broker(2)
+        topic = await first.topic("orders", 2)
+        await until(lambda: is_served(first, 1) and is_served(second, 1))
+        rule = Rule(fault=Fault.DENIED, operations=DELETE, keys="*/orders/*")
+        cluster.stores.objects.rules.append(rule)
+        for log in second.services.storage.logs.of_topic("orders"):
+            await write(second, log.partition, b"x")
+            await second.services.storage.roll_scheduler.roll(log, RollReason.EXPLICIT)
+        await first.services.topic_store.delete("orders")
+        services = first.services
+        closed_topics = ClosedTopics(
+            cluster.stores.metadata,
+            services.cluster,
+            services.topic_store,
+            broker_id=first.services.registration.broker.id,
+            clock=services.clock,
+        )
+        await asyncio.wait_for(closed_topics.wait_until_closed(topic), 5)
+        current = second.services.registration.broker
+        former = msgspec.structs.replace(current, epoch=current.epoch - 1)
+        await closed_topics.confirm(topic, former)
+        await asyncio.wait_for(closed_topics.wait_until_closed(topic), 5)
 
     simulate(body)
