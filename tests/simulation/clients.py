@@ -224,6 +224,7 @@ class Reader:
             bytes_max = self._random.choice(READ_BYTES_MAX)
             following = await self._read(broker, log, model, offset, bytes_max)
             if following is None:
+                assert not log.closed, "the owner closed the log while it was read"
                 if log.start_offset <= offset:
                     if model.is_damaged(offset, offset + 1):
                         offset += 1

@@ -127,7 +127,7 @@ class NodeCluster:
                 raise InvariantViolationError(f"{node} has ended: {error!r}") from error
             is_newest = self.nodes.get(node.id) is node
             await self.kill(node)
-            if is_newest:
+            if is_newest and node.id not in self.nodes:  # An event may have started it meanwhile.
                 self.start(node.id)
 
     async def close(self) -> None:

@@ -50,8 +50,8 @@ MANY_METADATA_FAULTS = MetadataFaults(
     watch_broken=0.1,
     compacted=0.3,
 )
-DELETIONS_ARE_QUIET = False
-"""Whether a broker that opens a partition logs no missing offsets if its topic is deleted."""
+ERRORS_OF_DELETIONS = frozenset({"offsets missing", "released log has another end"})
+"""What a broker logs if it opens a partition while the objects of its topic are deleted."""
 
 OUTAGE_SECONDS = (1, 5, 12, 12, 40, 600)
 
@@ -401,13 +401,9 @@ class NodeScenario:
 
     def _is_excused(self, error: dict[str, Any]) -> bool:
         """Whether a broker may have logged this while it opened a topic that was being deleted."""
-        return (
-            not DELETIONS_ARE_QUIET
-            and error["event"] == "offsets missing"
-            and any(
-                topic.is_deleted and topic.name == error["topic"]
-                for topic in self._cluster.attempts.values()
-            )
+        return error["event"] in ERRORS_OF_DELETIONS and any(
+            topic.is_deleted and topic.name == error["topic"]
+            for topic in self._cluster.attempts.values()
         )
 
     async def _check_at_end(self) -> None:
