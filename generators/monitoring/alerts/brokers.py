@@ -20,6 +20,7 @@ from generators.monitoring.promql import (
 )
 
 _UP: Final = selector("up", matches("service", ".+-broker-headless"))
+_CERTIFICATE_LIFETIME: Final = "kafscale_certificate_expiration_timestamp_seconds - time()"
 
 BROKERS: Final = RuleGroup(
     "kafscale-brokers",
@@ -82,6 +83,31 @@ BROKERS: Final = RuleGroup(
             summary=f"{BROKER} has restarted {{{{ $value }}}} times within an hour.",
             description="Each restart moves its partitions twice, and clients wait. Usually the "
             "memory limit is too low, or an overloaded broker fails its liveness probe.",
+        ),
+        Alert(
+            name="KafscaleCertificateExpiresSoon",
+            severity=Severity.WARNING,
+            measured=_CERTIFICATE_LIFETIME,
+            may_be_empty=True,  # Without TLS.
+            condition="< 7 * 86400",
+            duration="60m",
+            summary=f"{{{{ $labels.setting }}}} of {BROKER} expires in "
+            "{{ $value | humanizeDuration }}.",
+            description="It was not renewed, or the new file has not reached the broker. "
+            "Certificates that live for days only need a shorter time here.",
+        ),
+        Alert(
+            name="KafscaleCertificateExpires",
+            severity=Severity.CRITICAL,
+            measured=_CERTIFICATE_LIFETIME,
+            may_be_empty=True,  # Without TLS.
+            condition="< 86400",
+            duration="5m",
+            summary=f"{{{{ $labels.setting }}}} of {BROKER} expires in "
+            "{{ $value | humanizeDuration }}.",
+            description="After that, new connections fail: those of clients (tls), of the operator "
+            "and the console (control.tls), or to etcd (etcd.tls), without which the broker stops "
+            "serving. The value is negative once it has expired, or if the file cannot be read.",
         ),
         Alert(
             name="KafscaleBrokerBusy",

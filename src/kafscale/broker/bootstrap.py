@@ -20,7 +20,12 @@ from kafscale.broker.fetch_sessions.cache import FetchSessionCache
 from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRetention
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.health import Health
-from kafscale.broker.metrics import ConsumerLag, register_group_metrics, register_log_metrics
+from kafscale.broker.metrics import (
+    ConsumerLag,
+    register_certificate_metrics,
+    register_group_metrics,
+    register_log_metrics,
+)
 from kafscale.broker.network.listener_config import Listener
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.requests.response_budget import ResponseBudget
@@ -112,6 +117,7 @@ async def build_components(
     consumer_lag = _consumer_lag(config, stores, storage, groups)
     register_group_metrics(metrics, groups, consumer_lag)
     register_log_metrics(metrics, storage, stores.topic_store)
+    register_certificate_metrics(metrics, config)
     node = _cluster_node(
         config,
         stores,

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kafscale.broker.group_coordinator.coordinator import Coordinator
+from kafscale.config import Config
 from kafscale.config.sections.security import ClientTls
 from kafscale.errors import KafscaleError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema.model import BrokerInfo, Topic
 from kafscale.metadata.topics.store import TopicStore
+from kafscale.net import tls_files
 from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
@@ -139,3 +141,24 @@ def register_log_metrics(metrics: Metrics, storage: StorageEngine, topic_store: 
     metrics.stored_bytes = stored_bytes
     metrics.buffered_bytes = buffered_bytes
     topic_store.subscribe(on_topic)
+
+
+def register_certificate_metrics(metrics: Metrics, config: Config) -> None:
+    """Register a callback that reads when certificates expire at every scrape."""
+    files = {
+        (setting, value.rpartition("=")[2])  # Without the name of a listener.
+        for setting, values in {
+            "tls.certFile": config.tls.cert_file,
+            "tls.crlFile": config.tls.crl_file,
+            "control.tls.certFile": (config.control.tls.cert_file,),
+            "etcd.tls.certFile": (config.etcd.tls.cert_file,),
+        }.items()
+        for value in values
+        if value
+    }
+
+    def expirations() -> Iterator[tuple[str, str, float]]:
+        for setting, file in sorted(files):
+            yield setting, file, tls_files.expiration_s(file)
+
+    metrics.certificates = expirations

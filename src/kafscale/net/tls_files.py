@@ -5,6 +5,7 @@ for a password.
 """
 
 import ssl
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ from kafscale.errors import ConfigError
 
 _CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 _KEY: Final = b"PRIVATE KEY-----"
+_REVOCATION_LIST: Final = b"-----BEGIN X509 CRL-----"
 
 
 def load_certificate(
@@ -54,6 +56,36 @@ def load_authorities(context: ssl.SSLContext, group: str, ca_file: str) -> None:
             f"{group}.caFile: OpenSSL cannot load {ca_file} ({error.reason or error});"
             " create it again"
         ) from None
+
+
+def load_revocation_lists(context: ssl.SSLContext, group: str, crl_file: str) -> None:
+    """Reject client certificates that these lists revoke, and all without a list of their CA."""
+    _check(f"{group}.crlFile", crl_file, _REVOCATION_LIST, "certificate revocation list")
+    try:
+        context.load_verify_locations(crl_file)
+    except ssl.SSLError as error:
+        raise ConfigError(
+            f"{group}.crlFile: OpenSSL cannot load {crl_file} ({error.reason or error});"
+            " create it again"
+        ) from None
+    context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+
+
+def expiration_s(path: str) -> float:
+    """When the first certificate or the revocation list in a file expires, in seconds since 1970.
+
+    0 if it cannot be read.
+    """
+    from cryptography import x509  # noqa: PLC0415 - slow to import, and only used with TLS.
+
+    try:
+        content = Path(path).read_bytes()
+        if _REVOCATION_LIST in content:
+            expiry = x509.load_pem_x509_crl(content).next_update_utc
+            return inf if expiry is None else expiry.timestamp()
+        return x509.load_pem_x509_certificate(content).not_valid_after_utc.timestamp()
+    except (OSError, ValueError):
+        return 0
 
 
 def load_client_files(

@@ -3,6 +3,8 @@
 import ssl
 
 import pytest
+from cryptography import x509
+from prometheus_client.parser import text_string_to_metric_families
 
 from services.certificates import make_certificates
 from services.secured_broker import ADMIN, SecuredBroker
@@ -58,6 +60,18 @@ def test_new_certificates_apply_to_new_connections_only(broker, tmp_path):
             SecuredWire(new_config.with_changes(credential=config.credential)) as untrusted,
         ):
             untrusted.metadata()
+
+
+def test_expiration_is_a_metric(broker):
+    shown = {
+        sample.labels["file"]: sample.value
+        for family in text_string_to_metric_families(broker.http("/metrics")[1])
+        for sample in family.samples
+        if family.name == "kafscale_certificate_expiration_timestamp_seconds"
+    }
+    file = broker.certificates.server_certificate
+    certificate = x509.load_pem_x509_certificate(file.read_bytes())
+    assert shown == {str(file): certificate.not_valid_after_utc.timestamp()}
 
 
 def test_invalid_certificate_file_is_ignored(broker):

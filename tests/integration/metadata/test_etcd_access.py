@@ -177,7 +177,7 @@ def client_files(directory, certificates, lifetime):
 
 
 def test_renewed_certificate_is_used_without_a_restart(encrypted, certificates, tmp_path):
-    """The first certificate has expired when etcd restarts and all connections are made anew."""
+    """The first certificate has expired when etcd restarts and all connections are new."""
     lifetime = dt.timedelta(seconds=3)
     started = time.monotonic()
     settings = encrypted.settings(tls=client_files(tmp_path, certificates, lifetime))

@@ -48,6 +48,7 @@ tls.certFile                  |              | KAFSCALE_TLS_CERT_FILE
 tls.keyFile                   |              | KAFSCALE_TLS_KEY_FILE
 tls.keyPassword               |              | KAFSCALE_TLS_KEY_PASSWORD
 tls.caFile                    |              | KAFSCALE_TLS_CA_FILE
+tls.crlFile                   |              | KAFSCALE_TLS_CRL_FILE
 tls.clientAuth                | none         | KAFSCALE_TLS_CLIENT_AUTH
 tls.minVersion                | 1.2          | KAFSCALE_TLS_MIN_VERSION
 tls.ciphers                   |              | KAFSCALE_TLS_CIPHERS

@@ -66,6 +66,12 @@ class Tls:
     """The CA certificates that verify client certificates, as PEM. Empty, the default, trusts none,
     so that client certificates cannot be requested."""
 
+    crl_file: tuple[str, ...] = setting((), _FILES)
+    """The certificate revocation lists of these CAs, as PEM: one for each CA that issues client
+    certificates. Revoked certificates are rejected, and so are all clients once the list has
+    expired: replace it before, it is read again when it changes. Open connections are kept. Empty,
+    the default, checks no revocation; certificates that live for days need none."""
+
     client_auth: tuple[str, ...] = setting(
         ("none",),
         StringList(

@@ -140,6 +140,16 @@ BROKER_METRICS: Final = (
         "Connections closed before their first request, mostly because of failed TLS handshakes.",
         lambda counters: counters.connections.handshakes_failed,
     ),
+    BrokerMetric(
+        "kafscale_certificate_expiration_timestamp_seconds",
+        "gauge",
+        ("setting", "file"),
+        "When the certificate or revocation list in a file expires, in seconds since 1970; 0 if "
+        "the file cannot be read.",
+        lambda counters: (
+            ((setting, file), seconds) for setting, file, seconds in counters.certificates()
+        ),
+    ),
     counter(
         "kafscale_authz_denied_total",
         "Operations denied by authorization.",

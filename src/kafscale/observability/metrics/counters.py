@@ -247,6 +247,9 @@ class Counters:
         """Topic, partition and bytes that are not durable yet; called at scrape time."""
         self.stored_bytes: Callable[[], Iterable[tuple[str, int, int]]] = tuple
         """Topic, partition and stored bytes of owned partitions; called at scrape time."""
+        self.certificates: Callable[[], Iterable[tuple[str, str, float]]] = tuple
+        """Setting, file and expiration of certificates, in seconds since 1970; called at scrape
+        time."""
         self.metadata_writes: Callable[[], int] = int
         """The number of transactions of groups; called at scrape time."""
         self.cluster: Callable[[], ClusterStatus] = ClusterStatus

@@ -59,6 +59,7 @@ class ListenerTls:
         self._certificate = for_listener(settings.cert_file, listener)
         self._key = for_listener(settings.key_file, listener) or self._certificate
         self._authorities = for_listener(settings.ca_file, listener)
+        self._revoked = for_listener(settings.crl_file, listener)
         self._verification = _CLIENT_AUTH[for_listener(settings.client_auth, listener, "none")]
         if not self._certificate:
             raise ConfigError(
@@ -70,8 +71,13 @@ class ListenerTls:
                 f"tls.clientAuth requests client certificates for listener {listener}, but "
                 "tls.caFile has no CA certificate for it; set it, or set tls.clientAuth to none"
             )
+        if self._verification is ssl.CERT_NONE and self._revoked:
+            raise ConfigError(
+                f"tls.crlFile is set for listener {listener}, but tls.clientAuth requests no client"
+                " certificates there; set it to required, or remove the file"
+            )
         self._principal_mapper = PrincipalMapper(settings.principal_mapping_rules)
-        files = (self._certificate, self._key, self._authorities)
+        files = (self._certificate, self._key, self._authorities, self._revoked)
         self._files = WatchedFiles(path for path in files if path)
         self.context = self._build()
         """The context for new connections; replaced when files change."""
@@ -116,6 +122,8 @@ class ListenerTls:
         )
         if self._verification is not ssl.CERT_NONE:
             tls_files.load_authorities(context, "tls", self._authorities)
+        if self._revoked:
+            tls_files.load_revocation_lists(context, "tls", self._revoked)
         context.verify_mode = self._verification
         return context
 

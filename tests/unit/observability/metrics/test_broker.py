@@ -22,6 +22,7 @@ def busy():
     metrics.group("readers").commits += 1
     metrics.access.logged_in("PLAIN", succeeded=False)
     metrics.access.throttled["producer_byte_rate"] = 1
+    metrics.certificates = lambda: [("tls.certFile", "server.crt", 1_900_000_000.0)]
     metrics.group_states = lambda: {"Stable": 1}
     metrics.cluster = lambda: ClusterStatus(3, True, True, 12, 17)
     metrics.group_lags = lambda: [("readers", "orders", 0, 3)]

@@ -1,15 +1,21 @@
 """`ListenerTls`: certificates, client authentication and reloading."""
 
+import datetime as dt
 import shutil
 import ssl
+import time
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 from structlog.testing import capture_logs
 
 from kafscale.config.sections.security import ClientTls, Tls
 from kafscale.errors import AuthenticationError, ConfigError
+from kafscale.net import tls_files
 from kafscale.security.principal import ANONYMOUS
 from kafscale.security.tls.context import ListenerTls, client_context
+from kafscale.security.tls.issuer import IssuedCertificate
 from services.certificates import make_certificates
 from unit.security.handshake import exchange, shake_hands
 
@@ -268,3 +274,67 @@ def test_intermediate_ca_may_be_trusted(certificates):
         certificates, client_auth=("required",), ca_file=(str(certificates.client_certificate),)
     )
     assert shake_hands(client(certificates, "client"), tls.context)
+
+
+# --- revocation and expiry ------------------------------------------------------------------------
+
+
+def revoke(certificates, *users, lifetime=dt.timedelta(days=1), path):
+    """Write the revocation list of the CA."""
+    ca = certificates.authority
+    issuer = IssuedCertificate.read(ca.read_bytes(), ca.with_suffix(".key").read_bytes())
+    now = dt.datetime.now(dt.UTC)
+    builder = x509.CertificateRevocationListBuilder(
+        issuer_name=issuer.certificate.subject,
+        last_update=now - dt.timedelta(days=2),
+        next_update=now + lifetime,
+    )
+    for user in users:
+        pem = certificates.users[user].certificate.read_bytes()
+        serial = x509.load_pem_x509_certificate(pem).serial_number
+        builder = builder.add_revoked_certificate(
+            x509.RevokedCertificateBuilder(serial, now - dt.timedelta(days=1)).build()
+        )
+    signed = builder.sign(issuer.key, hashes.SHA256())
+    path.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    return path
+
+
+def test_revoked_certificate_is_rejected_once_the_list_is_reloaded(certificates, tmp_path):
+    crl = revoke(certificates, path=tmp_path / "ca.crl")
+    tls = listener(certificates, client_auth=("required",), crl_file=(str(crl),))
+    for user in ("alice", "client"):
+        shake_hands(client(certificates, user), tls.context)
+    revoke(certificates, "alice", path=crl)
+    assert tls.refresh()
+    shake_hands(client(certificates, "client"), tls.context)
+    with pytest.raises(ssl.SSLError, match="certificate revoked"):
+        shake_hands(client(certificates, "alice"), tls.context)
+
+
+def test_expired_revocation_list_rejects_all_clients(certificates, tmp_path):
+    crl = revoke(certificates, lifetime=-dt.timedelta(hours=1), path=tmp_path / "ca.crl")
+    tls = listener(certificates, client_auth=("required",), crl_file=(str(crl),))
+    with pytest.raises(ssl.SSLError, match="CRL has expired"):
+        shake_hands(client(certificates, "client"), tls.context)
+    assert tls_files.expiration_s(str(crl)) < time.time()
+
+
+def test_revocation_list_must_be_one_and_needs_client_certificates(certificates, tmp_path):
+    with pytest.raises(ConfigError, match="contains no certificate revocation list"):
+        listener(
+            certificates,
+            client_auth=("required",),
+            crl_file=(str(certificates.server_certificate),),
+        )
+    crl = revoke(certificates, path=tmp_path / "ca.crl")
+    with pytest.raises(ConfigError, match="requests no client certificates"):
+        listener(certificates, crl_file=(str(crl),))
+
+
+def test_expiration_is_that_of_the_file(certificates, tmp_path):
+    day_s = dt.timedelta(days=1).total_seconds()
+    expires_s = tls_files.expiration_s(str(certificates.server_certificate))
+    assert time.time() < expires_s <= time.time() + day_s
+    assert tls_files.expiration_s(str(tmp_path / "missing")) == 0
+    assert tls_files.expiration_s(str(certificates.server_key)) == 0
