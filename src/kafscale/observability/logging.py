@@ -10,6 +10,8 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
+from logging.handlers import WatchedFileHandler
 from typing import Any, Final, TextIO, cast
 
 import structlog
@@ -17,6 +19,7 @@ from structlog.typing import EventDict, FilteringBoundLogger, Processor, Wrapped
 
 from kafscale.aio.clock import clock
 from kafscale.config import MASK, Config
+from kafscale.errors import ConfigError
 from kafscale.observability import tracing
 from kafscale.text.formatting import format_time
 
@@ -30,15 +33,48 @@ _SECRET = re.compile(r"(^|_)(password|passphrase|secret|token|(access|secret|pri
 _SECRET_TEXT = re.compile(r"(^|_)authorization$")
 """An HTTP header if it is text; otherwise a section of the settings."""
 
+AUDIT: Final = "kafscale.audit"
+"""The name of the logger of the audit log."""
 LINES_PER_SECOND_MAX: Final = 10
+_NAMED: Final[tuple[Processor, ...]] = (
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+)
 
 
-def configure(level: str, style: str, stream: TextIO | None = None) -> None:
-    """Write events of at least `level` to `stream` (default: stderr), as `json` or `text`."""
+def configure(
+    level: str, style: str, stream: TextIO | None = None, *, audit_file: str = ""
+) -> None:
+    """Write events of at least `level` to `stream` (default: stderr), as `json` or `text`.
+
+    The audit log is also written to `audit_file`; raises `ConfigError` if that is impossible.
+    """
     stream = stream or sys.stderr
-    named: list[Processor] = [structlog.stdlib.add_log_level, structlog.stdlib.add_logger_name]
-    formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[*named, structlog.stdlib.ExtraAdder()],
+    level_min = _LEVELS[level]
+    handler = logging.StreamHandler(stream)
+    handler.setLevel(level_min)
+    handler.setFormatter(_formatter(style, stream))
+    logging.basicConfig(handlers=[handler], level=level_min, force=True)
+    if audit_file:
+        audit = logging.getLogger(AUDIT)
+        audit.handlers = [_audit_handler(audit_file)]
+        audit.setLevel(logging.INFO)
+        level_min = min(level_min, logging.INFO)
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            _traced,
+            *_NAMED,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.make_filtering_bound_logger(level_min),
+    )
+
+
+def _formatter(style: str, stream: TextIO) -> logging.Formatter:
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[*_NAMED, structlog.stdlib.ExtraAdder()],
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             _arrange,
@@ -46,19 +82,47 @@ def configure(level: str, style: str, stream: TextIO | None = None) -> None:
             *_renderers(style, stream),
         ],
     )
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(formatter)
-    logging.basicConfig(handlers=[handler], level=_LEVELS[level], force=True)
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            _traced,
-            *named,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-    )
+
+
+def _audit_handler(path: str) -> logging.Handler:
+    try:
+        handler = _AuditFile(path, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"logging.auditFile: cannot write {path} ({error.strerror}); use a file that this"
+            " process may write"
+        ) from None
+    handler.setFormatter(_formatter("json", sys.stderr))
+    return handler
+
+
+class _AuditFile(WatchedFileHandler):
+    """A file that only its owner can read; if it is renamed, a new one is created.
+
+    What cannot be written, because the disk is full for example, is an error in the log.
+    """
+
+    def __init__(self, path: str, *, encoding: str) -> None:
+        self._failures = RateLimitedLogger(clock)
+        super().__init__(path, encoding=encoding)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            super().emit(record)
+        except OSError:
+            self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802, ARG002 - of the base.
+        if self._failures.allow():
+            get_logger(__name__).error(
+                "audit file not written", file=self.baseFilename, reason=str(sys.exc_info()[1])
+            )
+
+    def _open(self) -> TextIOWrapper:
+        def create(path: str, flags: int) -> int:
+            return os.open(path, flags, 0o600)
+
+        return open(self.baseFilename, "a", encoding="utf-8", opener=create)
 
 
 def get_logger(name: str) -> FilteringBoundLogger:

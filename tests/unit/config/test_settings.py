@@ -164,6 +164,7 @@ topics.autoCreatePartitions   | 1            | KAFSCALE_AUTO_CREATE_PARTITIONS
 compression.type              | snappy       | KAFSCALE_COMPRESSION_TYPE
 logging.level                 | info         | KAFSCALE_LOG_LEVEL
 logging.format                | json         | KAFSCALE_LOGGING_FORMAT
+logging.auditFile             |              | KAFSCALE_LOGGING_AUDIT_FILE
 tracing.endpoint              |              | KAFSCALE_TRACING_ENDPOINT
 tracing.sampleRatio           | 0.01         | KAFSCALE_TRACING_SAMPLE_RATIO
 tracing.serviceName           |              | KAFSCALE_TRACING_SERVICE_NAME

@@ -1,13 +1,16 @@
 """Logging: one event per line, also for loggers of libraries, without secrets."""
 
+import contextlib
 import io
 import json
 import logging
 import re
+import shutil
 
 import pytest
 
 from kafscale.config import MASK, load
+from kafscale.errors import ConfigError
 from kafscale.observability.logging import (
     LINES_PER_SECOND_MAX,
     RateLimitedLogger,
@@ -166,3 +169,63 @@ def test_rate_limited_logger_allows_a_few_lines_per_second_and_counts_the_rest()
     assert limited.allow()
     assert limited.take_suppressed() == 1_000 - LINES_PER_SECOND_MAX
     assert limited.take_suppressed() == 0
+
+
+# --- the audit file -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def audit():
+    """The audit logger; its handler is closed after the test."""
+    yield get_logger("kafscale.audit")
+    for handler in logging.getLogger("kafscale.audit").handlers:
+        with contextlib.suppress(OSError):  # What a full disk did not take is still to be written.
+            handler.close()
+    logging.getLogger("kafscale.audit").handlers = []
+
+
+def read(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_audit_file_has_all_events_of_the_audit_log_and_no_others(stream, audit, tmp_path):
+    path = tmp_path / "audit.log"
+    configure("error", "text", stream, audit_file=str(path))
+    audit.info("logged in", principal="User:alice")
+    audit.warning("access denied", principal="User:bob", password="hidden")  # noqa: S106
+    get_logger("kafscale.storage").error("something else")
+    assert [(each["event"], each["principal"]) for each in read(path)] == [
+        ("logged in", "User:alice"),
+        ("access denied", "User:bob"),
+    ]
+    assert "hidden" not in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "logged in" not in stream.getvalue()
+    assert "something else" in stream.getvalue()
+
+
+def test_renamed_audit_file_is_created_again(stream, audit, tmp_path):
+    path = tmp_path / "audit.log"
+    configure("info", "json", stream, audit_file=str(path))
+    audit.info("first")
+    path.rename(tmp_path / "audit.log.1")
+    audit.info("second")
+    assert [each["event"] for each in read(path)] == ["second"]
+    assert [each["event"] for each in events(stream)] == ["first", "second"]
+
+
+def test_audit_file_that_cannot_be_written_is_an_error_in_the_log(stream, audit, tmp_path):
+    directory = tmp_path / "audit"
+    directory.mkdir()
+    configure("info", "json", stream, audit_file=str(directory / "audit.log"))
+    shutil.rmtree(directory)
+    audit.info("logged in")
+    assert [each["event"] for each in events(stream)] == ["audit file not written", "logged in"]
+    with pytest.raises(ConfigError, match=r"logging.auditFile: cannot write .*audit"):
+        configure("info", "json", stream, audit_file=str(directory / "audit.log"))
+
+
+def test_full_disk_is_an_error_in_the_log(stream, audit):
+    configure("info", "json", stream, audit_file="/dev/full")
+    audit.info("logged in")
+    assert [each["event"] for each in events(stream)] == ["audit file not written", "logged in"]

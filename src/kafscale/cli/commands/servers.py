@@ -123,7 +123,9 @@ def _run(serve: Serve, config: Path | None) -> None:
     from kafscale.observability import logging
 
     loaded = load_config(config)
-    logging.configure(loaded.logging.level, loaded.logging.format)
+    logging.configure(
+        loaded.logging.level, loaded.logging.format, audit_file=loaded.logging.audit_file
+    )
     logging.log_configuration(loaded)
     uvloop.run(serve(loaded, _announce))
 

@@ -25,6 +25,11 @@ class Logging:
     """`json` writes one JSON object per line, `text` is for people. `json` by default, because logs
     are usually collected."""
 
+    audit_file: str = setting("", Text("a file", optional=True))
+    """A file that gets the lines of the audit log as well, as JSON whatever `format` and `level`
+    are. Only its owner can read it. If it is renamed, as by logrotate, a new one is created. Empty,
+    the default, writes them to the log only."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tracing:
