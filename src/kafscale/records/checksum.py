@@ -6,7 +6,7 @@ magic 0 and 1.
 
 import zlib
 
-import crc32c as castagnoli
+import fastcrc
 
 Buffer = bytes | bytearray | memoryview
 """Contiguous bytes, writable or not."""
@@ -14,7 +14,7 @@ Buffer = bytes | bytearray | memoryview
 
 def crc32c(buffer: Buffer, before: int = 0) -> int:
     """Return the checksum of a buffer; `before` is the checksum of preceding data."""
-    return castagnoli.crc32c(buffer, before)
+    return fastcrc.crc32.iscsi(buffer, before)
 
 
 def crc32(buffer: Buffer) -> int:

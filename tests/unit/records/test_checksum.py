@@ -17,3 +17,7 @@ def test_any_slice_of_any_buffer_is_accepted() -> None:
     padded = bytearray(b"xx" + CHECK + b"yy")
     assert crc32c(memoryview(padded)[2:-2]) == 0xE3069283
     assert crc32(memoryview(bytes(padded))[2:-2]) == 0xCBF43926
+
+
+def test_crc32c_continues_from_the_checksum_of_preceding_data() -> None:
+    assert crc32c(CHECK[4:], crc32c(CHECK[:4])) == crc32c(CHECK)
