@@ -165,6 +165,7 @@ def test_only_the_command_line_reads_the_environment_and_only_config_its_variabl
     readers = {name_of(path) for path in modules() if "os.environ" in path.read_text()}
     assert readers <= {
         "src/kafscale/cli/main.py",
+        "src/kafscale/cli/secrets.py",
         "src/kafscale/cli/commands/config.py",
         "src/kafscale/cli/commands/spark/command.py",
         "src/kafscale/spark/runtime/session.py",  # Where PySpark looks for Java and Python.

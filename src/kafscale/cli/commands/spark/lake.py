@@ -5,7 +5,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -17,6 +17,7 @@ from kafscale.cli.commands.spark.session import (
     show,
 )
 from kafscale.cli.options import parse_option, parse_pairs
+from kafscale.cli.secrets import read_secret, refuse_secrets
 from kafscale.errors import InvalidRequestError
 from kafscale.text.units import parse_duration, parse_size
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from kafscale.spark.source.subscription import Subscription
     from kafscale.spark.tables.target import Target
     from kafscale.spark.values import ValueSpec
+
+_REGISTRY_PASSWORD: Final = "SCHEMA_REGISTRY_PASSWORD"  # noqa: S105 - the name of a variable.
+_REGISTRY_TOKEN: Final = "SCHEMA_REGISTRY_TOKEN"  # noqa: S105 - the name of a variable.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,18 +112,26 @@ class Request:
     registry_user: Annotated[
         str, typer.Option("--registry-user", envvar="SCHEMA_REGISTRY_USER", show_default=False)
     ] = ""
-    registry_password: Annotated[
-        str,
+    registry_password_file: Annotated[
+        Path | None,
         typer.Option(
-            "--registry-password",
-            envvar="SCHEMA_REGISTRY_PASSWORD",
-            help="Prefer the environment variable.",
+            "--registry-password-file",
+            exists=True,
+            dir_okay=False,
+            help=f"File with the password; by default, {_REGISTRY_PASSWORD} has it.",
             show_default=False,
         ),
-    ] = field(default="", repr=False)
-    registry_token: Annotated[
-        str, typer.Option("--registry-token", envvar="SCHEMA_REGISTRY_TOKEN", show_default=False)
-    ] = field(default="", repr=False)
+    ] = None
+    registry_token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--registry-token-file",
+            exists=True,
+            dir_okay=False,
+            help=f"File with a bearer token; by default, {_REGISTRY_TOKEN} has it.",
+            show_default=False,
+        ),
+    ] = None
     mode: Annotated[
         Literal["append", "upsert"],
         typer.Option("--mode", help="Append rows, or replace rows with the same key."),
@@ -164,6 +176,14 @@ class Request:
     expire_snapshots: Annotated[
         int | None, typer.Option("--expire-snapshots", min=0, help="Days to keep old snapshots.")
     ] = None
+
+    def __post_init__(self) -> None:
+        """Refuse secrets among the properties."""
+        refuse_secrets(
+            "--catalog-property",
+            parse_pairs(self.catalog_property),
+            "~/.pyiceberg.yaml, or a variable such as PYICEBERG_CATALOG__DEFAULT__CREDENTIAL",
+        )
 
     def settings(self, location: "Location") -> "LakeSettings":
         from kafscale.spark.jobs.lake.settings import LakeSettings, Mode, Start
@@ -237,8 +257,12 @@ class Request:
             access = RegistryAccess(
                 url=self.registry,
                 user=self.registry_user,
-                password=self.registry_password,
-                token=self.registry_token,
+                password=read_secret(
+                    "--registry-password-file", self.registry_password_file, _REGISTRY_PASSWORD
+                ),
+                token=read_secret(
+                    "--registry-token-file", self.registry_token_file, _REGISTRY_TOKEN
+                ),
             )
         if self.value_format == "raw" and not (self.schema or access):
             return None

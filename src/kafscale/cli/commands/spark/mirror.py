@@ -88,8 +88,8 @@ def mirror(
     """Copy topics from any Kafka cluster to another, once or continuously.
 
     Keys, values, headers, timestamps and partitions are kept. Each record gets a header with its
-    source offset, so a restarted job continues without losing or duplicating records. Put secrets
-    into a config file.
+    source offset, so a restarted job continues without losing or duplicating records. Secrets are
+    accepted in config files only.
 
     \b
     kafscale spark mirror --from kafka:9092 --topic orders
@@ -100,8 +100,8 @@ def mirror(
         raise typer.BadParameter("name topics with --topic or --pattern", param_hint="--topic")
     rest_s = parse_option("--interval", interval, parse_duration) / 1000 if interval else None
     servers = bootstrap_servers(source), bootstrap_servers(target)
-    settings_of_source = read_settings(source_config, source_config_file)
-    settings_of_target = read_settings(target_config, target_config_file)
+    settings_of_source = read_settings("--from-config", source_config, source_config_file)
+    settings_of_target = read_settings("--to-config", target_config, target_config_file)
 
     from kafscale.spark.jobs.mirror import job
     from kafscale.spark.jobs.mirror.cluster import Cluster

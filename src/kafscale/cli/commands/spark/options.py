@@ -9,6 +9,7 @@ import typer
 from kafscale.aio.clock import clock
 from kafscale.cli.connection import BootstrapOption, bootstrap_addresses, client_security
 from kafscale.cli.options import parse_option, parse_pairs
+from kafscale.cli.secrets import refuse_secrets
 from kafscale.text.formatting import parse_time
 from kafscale.text.units import parse_duration, parse_size
 
@@ -81,16 +82,18 @@ def read_time(option: str, text: str) -> int | None:
         ) from None
 
 
-def read_settings(pairs: list[str], file: Path | None) -> dict[str, str]:
-    """Client properties from a file and from the command line, which takes precedence.
+def read_settings(option: str, pairs: list[str], file: Path | None) -> dict[str, str]:
+    """Client properties from a file and from an option, which takes precedence.
 
     A file has one key=value per line; lines that start with # are comments.
     """
+    given = parse_pairs(pairs)
+    refuse_secrets(option, given, f"a file, and name it with {option}-file")
     lines = [] if file is None else file.read_text().splitlines()
     pairs_in_file = [
         line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")
     ]
-    return {key: value.strip() for key, value in parse_pairs([*pairs_in_file, *pairs])}
+    return {key: value.strip() for key, value in [*parse_pairs(pairs_in_file), *given]}
 
 
 def read_segment_bytes(text: str) -> int:

@@ -35,6 +35,7 @@ from kafscale.cli.output import (
     print_line,
     print_table,
 )
+from kafscale.cli.secrets import refuse_secrets
 from kafscale.errors import ConfigError, KafscaleError, OperatingError
 from kafscale.text.formatting import format_size, format_time
 
@@ -73,6 +74,12 @@ class SessionOptions:
         list[str],
         typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; may be repeated."),
     ] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Refuse secrets among the settings."""
+        refuse_secrets(
+            "--conf", parse_pairs(self.conf), "spark-defaults.conf in the directory SPARK_CONF_DIR"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -90,11 +90,14 @@ def test_all_options_are_applied(tmp_path):
     assert not settings.fail_on_data_loss
 
 
-def test_registry_credentials_are_used_and_not_shown():
-    access = {"registry": "http://registry", "registry_user": "u", "registry_password": "hidden"}
+def test_registry_credentials_are_used_and_not_shown(tmp_path):
+    file = tmp_path / "password"
+    file.write_text("hidden\n")
+    access = {"registry": "http://registry", "registry_user": "u", "registry_password_file": file}
     request = request_with(value_format="avro", **access)
     values = request.settings(BUCKET).values
     assert (values.format, values.registry.user) == ("avro", "u")
+    assert values.registry.password == "hidden"  # noqa: S105
     assert "hidden" not in repr(values)
     assert "hidden" not in repr(request)
 

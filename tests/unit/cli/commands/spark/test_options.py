@@ -9,6 +9,8 @@ from kafscale.spark.jobs.shared.segment_group import TARGET_BYTES_MAX
 REPLAY = ["spark", "replay", "orders", "copy"]
 RESTORE = ["spark", "restore", "orders", "copy"]
 MIRROR = ["spark", "mirror", "--from", "kafka:9092"]
+LAKE = ["spark", "lake", "orders", "--to", "lake"]
+REGISTRY = ["--registry", "http://registry"]
 
 
 @pytest.mark.parametrize(
@@ -27,7 +29,12 @@ MIRROR = ["spark", "mirror", "--from", "kafka:9092"]
         (MIRROR, "name topics"),
         ([*MIRROR, "--topic", "orders", "--interval", "often"], "--interval"),
         ([*MIRROR, "--topic", "orders", "--from-config", "sasl.password"], "key=value"),
+        ([*MIRROR, "--topic", "orders", "--from-config", "sasl.password=x"], "--from-config-file"),
+        ([*MIRROR, "--topic", "orders", "--to-config", "ssl.key.pem=x"], "--to-config-file"),
         ([*MIRROR, "--topic", "orders", "--to-config-file", "absent"], "absent"),
+        ([*LAKE, "--conf", "spark.hadoop.fs.s3a.secret.key=x"], "spark-defaults.conf"),
+        ([*LAKE, "--catalog-property", "credential=id:x"], "PYICEBERG_CATALOG__"),
+        ([*LAKE, "-f", "avro", *REGISTRY, "--registry-token-file", "absent"], "absent"),
     ],
 )
 def test_wrong_usage_exits_with_2(kafscale, arguments, problem):
@@ -40,11 +47,11 @@ def test_wrong_usage_exits_with_2(kafscale, arguments, problem):
 def test_command_line_overrides_the_config_file(tmp_path):
     file = tmp_path / "client.properties"
     file.write_text("# security\n\nsasl.password = a=b \nsecurity.protocol=SASL_SSL\n")
-    assert read_settings(["security.protocol=SSL"], file) == {
+    assert read_settings("--from-config", ["security.protocol=SSL"], file) == {
         "sasl.password": "a=b",
         "security.protocol": "SSL",
     }
-    assert read_settings([], None) == {}
+    assert read_settings("--from-config", [], None) == {}
 
 
 def test_time_is_absolute_or_a_duration_ago():
