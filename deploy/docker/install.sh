@@ -8,7 +8,8 @@
 #   install.sh trim [SERVICE...]         remove unneeded files; of botocore, keep only these services
 #   install.sh java                      link the Java runtime of the packages as /opt/kafscale/java, for Spark
 #
-# requirements.lock pins every package by version and hash; a package that differs is rejected.
+# requirements.lock pins every package by version and hash, also those that build Kafscale; a package that
+# differs, or that it does not contain, is rejected.
 set -eu
 
 target=${TARGET:-/opt/kafscale}
@@ -31,10 +32,12 @@ dependencies)
     set -- "$@" --extra "$extra"
   done
   uv venv --quiet "$target"
-  uv pip install --quiet --no-cache --python "$target" --constraint requirements.lock --requirement pyproject.toml "$@"
+  uv pip install --quiet --no-cache --python "$target" --require-hashes --constraint requirements.lock \
+    --requirement pyproject.toml "$@"
   ;;
 kafscale)
-  uv pip install --quiet --no-cache --python "$target" --no-deps .
+  uv pip install --quiet --no-cache --python "$target" --no-deps --build-constraint requirements.lock \
+    --require-build-hashes --preview-features build-dependency-hashes .
   ;;
 trim)
   cd "$target"/lib/python3.*/site-packages

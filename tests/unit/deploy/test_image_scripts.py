@@ -1,8 +1,10 @@
 """The scripts of the images, run with stubs of the programs that they call."""
 
+import hashlib
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -154,6 +156,52 @@ def test_uv_is_installed_from_the_lock_file():
     assert first.startswith("uv==")
     assert all(line.strip().startswith(("--hash=sha256:", "#")) for line in rest)
     assert any("--hash" in line for line in rest)
+
+
+def write_wheel(directory: Path, name: str) -> Path:
+    wheel = directory / f"{name}-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(f"{name}.py", "")
+        information = f"{name}-1.dist-info"
+        archive.writestr(
+            f"{information}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n"
+        )
+        archive.writestr(f"{information}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr(f"{information}/RECORD", "")
+    return wheel
+
+
+def test_packages_are_installed_only_with_a_hash_of_the_lock_file(tmp_path: Path):
+    wheel = write_wheel(tmp_path, "needed")
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "any"\nversion = "1"\ndependencies = ["needed"]\n'
+        "[tool.uv.pip]\nno-index = true\nfind-links = ['.']\n"
+    )
+
+    def install(lock: str) -> str:
+        """Install the dependencies; return the errors."""
+        (tmp_path / "requirements.lock").write_text(lock)
+        environment = {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "TARGET": str(tmp_path / "environment"),
+            "UV_VENV_CLEAR": "1",
+        }
+        done = subprocess.run(  # noqa: S603 - our own script.
+            [DIRECTORY / "install.sh", "dependencies"],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert bool(done.returncode) == bool(done.stderr)
+        return done.stderr
+
+    assert "no trusted hash" in install("")
+    assert "Hash mismatch" in install(f"needed==1 --hash=sha256:{'0' * 64}\n")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    assert not install(f"needed==1 --hash=sha256:{digest}\n")
+    assert list((tmp_path / "environment").rglob("needed.py"))
 
 
 def test_unknown_step_fails():
