@@ -10,7 +10,7 @@ Behaviour:
 * acks=0 has no response; an error closes the connection, as in Kafka. acks=1 is answered after the
   append, acks=-1 when the batch is durable, or with REQUEST_TIMED_OUT after `timeout_ms`: it may
   still become durable, and an idempotent producer that retries gets the offset of the first
-  attempt.
+  attempt. Its batches stay in order (`RefusedBatches`).
 * With CreateTime, a batch with a record that is more than message.timestamp.after.max.ms ahead of
   the broker's clock is refused with INVALID_TIMESTAMP, so that no record delays retention; and so
   is one with a record older than message.timestamp.before.max.ms. A largest timestamp in the header
@@ -35,13 +35,9 @@ from typing import NamedTuple
 
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
-from kafscale.broker.shared import topic_admission
-from kafscale.broker.shared.partition_lookup import (
-    WRONG_LEADER_ERRORS,
-    current_leader,
-    find_partition,
-    leader_nodes,
-)
+from kafscale.broker.shared import produce_results, topic_admission
+from kafscale.broker.shared.partition_lookup import find_partition
+from kafscale.broker.shared.produce_results import Pending
 from kafscale.broker.shared.produced_batch import (
     BatchRules,
     ProducedBatch,
@@ -49,26 +45,15 @@ from kafscale.broker.shared.produced_batch import (
     read_inline,
     rules_of,
 )
-from kafscale.errors import (
-    InvalidAcksError,
-    KafscaleError,
-    OverloadedError,
-    RecordsError,
-    RefusedError,
-    ThrottledError,
-    TopicAuthorizationError,
-)
+from kafscale.errors import InvalidAcksError, KafscaleError, ThrottledError
 from kafscale.metadata.access.model import Operation, ResourceType
-from kafscale.metadata.schema.model import Topic
 from kafscale.observability.logging import get_logger, is_debugging
 from kafscale.protocol.messages.produce import (
-    LeaderIdAndEpoch,
-    NodeEndpoint,
+    PartitionToProduce,
     ProducedPartition,
     ProducedTopic,
     ProduceRequest,
     ProduceResponse,
-    RecordError,
     TopicToProduce,
 )
 from kafscale.storage.log.partition_log import PartitionLog
@@ -76,10 +61,6 @@ from kafscale.storage.log.partition_log import PartitionLog
 logger = get_logger(__name__)
 
 NO_ACKS, LEADER_ACKS, ALL_ACKS = 0, 1, -1
-
-LEADERS_SINCE = 10
-
-_Pending = list[tuple[ProducedPartition, "asyncio.Future[None]"]]
 
 _Result = ProduceResponse | asyncio.Future[ProduceResponse] | None
 
@@ -90,6 +71,8 @@ _Denied = set[str | bytes]
 class _LargeBatch(NamedTuple):
     """A batch that takes too long to be read on the event loop."""
 
+    topic: TopicToProduce
+    partition: PartitionToProduce
     result: ProducedPartition
     log: PartitionLog
     records: memoryview
@@ -100,7 +83,7 @@ class _Appended(NamedTuple):
     """What has become of the batches of a request so far."""
 
     topics: list[ProducedTopic]
-    pending: _Pending
+    pending: Pending
     """Those that are not durable yet."""
     large: list[_LargeBatch]
 
@@ -124,12 +107,11 @@ def handle(
 
 
 def error_response(
-    _context: RequestContext, request: ProduceRequest, error: KafscaleError
+    context: RequestContext, request: ProduceRequest, error: KafscaleError
 ) -> ProduceResponse | None:
     """The same error for every partition."""
-    if request.acks == NO_ACKS:
-        return None
-    return ProduceResponse(topics=[_failed_topic(topic, error) for topic in request.topics])
+    topics = [produce_results.refused_topic(context, topic, error) for topic in request.topics]
+    return None if request.acks == NO_ACKS else ProduceResponse(topics=topics)
 
 
 def _append(context: RequestContext, request: ProduceRequest, denied: _Denied) -> _Appended:
@@ -146,24 +128,24 @@ def _append_topic(
     context: RequestContext, topic: TopicToProduce, denied: _Denied, appended: _Appended
 ) -> ProducedTopic:
     if denied and (topic.name or topic.topic_id) in denied:
-        return _failed_topic(
-            topic, authorization_error(ResourceType.TOPIC, topic.name or topic.topic_id.hex())
-        )
+        error = authorization_error(ResourceType.TOPIC, topic.name or topic.topic_id.hex())
+        return produce_results.refused_topic(context, topic, error)
     results: list[ProducedPartition] = []
     for partition in topic.partitions:
         result = ProducedPartition(index=partition.index)
         results.append(result)
         try:
+            produce_results.check_order(context, topic, partition)
             log = find_partition(context.broker, topic.name, topic.topic_id, partition.index)
             records = partition.records if partition.records is not None else memoryview(b"")
             rules = rules_of(context.version, log.settings, context.received_ms)
             batch = read_inline(records, rules)
             if batch is None:
-                appended.large.append(_LargeBatch(result, log, records, rules))
+                appended.large.append(_LargeBatch(topic, partition, result, log, records, rules))
             else:
                 _append_batch(context, appended, result, log, batch)
         except KafscaleError as error:
-            _fail(result, error)
+            produce_results.refuse(context, topic, partition, result, error)
     return ProducedTopic(name=topic.name, topic_id=topic.topic_id, partitions=results)
 
 
@@ -190,7 +172,7 @@ async def _append_large(
             batch = await read_in_thread(large.records, large.rules)
             _append_batch(context, appended, large.result, large.log, batch)
         except KafscaleError as error:
-            _fail(large.result, error)
+            produce_results.refuse(context, large.topic, large.partition, large.result, error)
     return _respond(context, request, appended)
 
 
@@ -211,12 +193,12 @@ async def _result_of(appending: "asyncio.Future[_Result]") -> ProduceResponse | 
 def _respond(context: RequestContext, request: ProduceRequest, appended: _Appended) -> _Result:
     """The response, or the future of it if it has to wait until the batches are durable."""
     if request.acks == NO_ACKS:
-        _raise_first_error(appended.topics)
+        produce_results.raise_first_error(appended.topics)
         return None
     response = ProduceResponse(topics=appended.topics)
     waits = request.acks == ALL_ACKS or context.broker.config.storage.produce_sync_flush
     if not waits or not appended.pending:
-        return _complete(context, request, response)
+        return produce_results.complete(context, request, response)
     return _respond_when_durable(context, request, response, appended.pending)
 
 
@@ -232,7 +214,7 @@ def _log_request(request: ProduceRequest) -> None:
 
 
 def _respond_when_durable(
-    context: RequestContext, request: ProduceRequest, response: ProduceResponse, pending: _Pending
+    context: RequestContext, request: ProduceRequest, response: ProduceResponse, pending: Pending
 ) -> "asyncio.Future[ProduceResponse]":
     """The response, when all batches are durable or after the client's timeout.
 
@@ -245,8 +227,8 @@ def _respond_when_durable(
     def finish() -> None:
         if not result.done():
             timer.cancel()
-            _set_errors(pending)
-            result.set_result(_complete(context, request, response))
+            produce_results.set_errors(pending)
+            result.set_result(produce_results.complete(context, request, response))
 
     def on_batch_done(future: "asyncio.Future[None]") -> None:
         futures.discard(future)
@@ -257,83 +239,6 @@ def _respond_when_durable(
     for future in tuple(futures):
         future.add_done_callback(on_batch_done)
     return result
-
-
-def _set_errors(pending: _Pending) -> None:
-    """Set the errors of batches that are not durable yet, or never will be."""
-    for result, future in pending:
-        error: BaseException | None
-        if future.done():
-            error = future.exception()
-        else:
-            error = OverloadedError("the records are not durable yet")
-        if error is not None:
-            assert isinstance(error, KafscaleError)
-            _fail(result, error)
-
-
-def _complete(
-    context: RequestContext, request: ProduceRequest, response: ProduceResponse
-) -> ProduceResponse:
-    """Count a response whose partitions have their results, and add the leaders it has to name."""
-    failed_count = _count(context, request, response)
-    if failed_count and context.version >= LEADERS_SINCE:
-        _set_current_leaders(context, response)
-    return response
-
-
-def _count(context: RequestContext, request: ProduceRequest, response: ProduceResponse) -> int:
-    """Count the results of all partitions that exist; return how many of them failed."""
-    metrics = context.broker.metrics
-    seconds = metrics.timer() - context.started
-    failed_count = 0
-    for produced, sent in zip(response.topics, request.topics, strict=True):
-        topic = _known_topic(context, sent)
-        if topic is None:
-            continue  # Unknown names must not become metric series.
-        metrics.topic(topic.name).produced(request.acks, seconds)
-        for result, partition in zip(produced.partitions, sent.partitions, strict=True):
-            if not 0 <= result.index < topic.partitions:
-                continue
-            counters = metrics.partition(topic.name, result.index)
-            if result.error_code:
-                counters.produces_failed += 1
-                failed_count += 1
-            else:
-                counters.produces_succeeded += 1
-                counters.produce_bytes += len(partition.records or b"")
-    return failed_count
-
-
-def _set_current_leaders(context: RequestContext, response: ProduceResponse) -> None:
-    """Set the leaders of partitions that this broker does not lead, and their nodes (KIP-951)."""
-    for produced in response.topics:
-        topic = _known_topic(context, produced)
-        if topic is None:
-            continue
-        for result in produced.partitions:
-            is_known = 0 <= result.index < topic.partitions
-            if is_known and result.error_code in WRONG_LEADER_ERRORS:
-                _set_current_leader(context, response, topic.name, result)
-
-
-def _set_current_leader(
-    context: RequestContext, response: ProduceResponse, topic: str, result: ProducedPartition
-) -> None:
-    leader = current_leader(context, topic, b"", result.index)
-    if leader is None:
-        return
-    result.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
-    known = {endpoint.node_id for endpoint in response.node_endpoints}
-    response.node_endpoints += [
-        NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-        for node in leader_nodes(context, {leader[0]} - known)
-    ]
-
-
-def _known_topic(context: RequestContext, topic: TopicToProduce | ProducedTopic) -> Topic | None:
-    topics = context.broker.topic_store
-    return topics.get(topic.name) if topic.name else topics.by_id.get(topic.topic_id)
 
 
 async def _create_and_append(
@@ -368,28 +273,3 @@ def _missing(context: RequestContext, request: ProduceRequest, denied: _Denied) 
     allowed = topic_admission.authorized_to_create(context, missing)
     denied.update(set(missing) - allowed)
     return [name for name in missing if name in allowed]
-
-
-def _failed_topic(topic: TopicToProduce, error: KafscaleError) -> ProducedTopic:
-    results = [ProducedPartition(index=partition.index) for partition in topic.partitions]
-    for result in results:
-        _fail(result, error)
-    return ProducedTopic(name=topic.name, topic_id=topic.topic_id, partitions=results)
-
-
-def _fail(result: ProducedPartition, error: KafscaleError) -> None:
-    result.error_code = error.code
-    result.error_message = str(error)
-    result.base_offset = -1
-    if isinstance(error, RecordsError) and error.record_errors:
-        result.record_errors = [RecordError(*each) for each in error.record_errors]
-
-
-def _raise_first_error(topics: list[ProducedTopic]) -> None:
-    """Raise if a partition failed: without a response, closing the connection reports it."""
-    for topic in topics:
-        for partition in topic.partitions:
-            if partition.error_code:
-                is_denied = partition.error_code == TopicAuthorizationError.code
-                error_type = TopicAuthorizationError if is_denied else RefusedError
-                raise error_type(f"{topic.name}: {partition.error_message}")

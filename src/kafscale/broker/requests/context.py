@@ -11,6 +11,7 @@ import msgspec
 
 from kafscale.broker.network.listener_config import Listener
 from kafscale.broker.security.permissions import authorization_error
+from kafscale.broker.shared.refused_batches import RefusedBatches
 from kafscale.metadata.access.model import CLUSTER_NAME, Operation, ResourceType
 from kafscale.net.address import Address
 from kafscale.protocol.api import Api
@@ -46,6 +47,9 @@ class ClientInfo(msgspec.Struct):
     none is dispatched until it is done."""
     is_reading_segments: bool = False
     """True while a fetch reads from segments; until it is answered, nothing else is dispatched."""
+
+    refused_batches: RefusedBatches | None = None
+    """The batches of idempotent producers that were refused; None before the first."""
 
     def __str__(self) -> str:
         return str(Address(self.host, self.port))

@@ -1,11 +1,13 @@
 """Produce: which records are accepted, and how a retry is answered."""
 
 import asyncio
+from contextlib import asynccontextmanager
 from struct import Struct
 
 import pytest
 
 from doubles import virtual_time
+from kafscale.broker.health import TICK_SECONDS
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.produce import (
     PRODUCE,
@@ -19,6 +21,7 @@ from kafscale.records.compression import compress
 from unit.broker.in_memory_broker import Stores, run_with_broker, running_broker
 
 HOUR_MS = 3_600_000
+PRODUCER = {"producer_id": 5, "producer_epoch": 0}
 LIMITED = {"message_timestamp_after_max_ms": "1000", "message_timestamp_before_max_ms": "5000"}
 
 
@@ -172,3 +175,55 @@ def test_retry_is_answered_with_the_first_append_time():
             assert await produce(broker, "orders", 0, **producer) == first
 
     virtual_time.run(scenario, seed=0)
+
+
+@asynccontextmanager
+async def taking_over(broker, log):
+    """The broker does not lead the partition yet."""
+    broker.services.storage.logs.discard(log)
+    yield
+    broker.services.storage.logs.add(log)
+
+
+@asynccontextmanager
+async def transferring(_broker, log):
+    """The broker moves the partition to another one, which fails."""
+    log.pause_appends()
+    yield
+    log.resume_appends()
+
+
+@asynccontextmanager
+async def losing_the_store(broker, _log):
+    """The object store fails, and comes back."""
+    health = broker.services.health
+    checks = asyncio.ensure_future(health.run(broker.stores.objects))
+    for _ in range(100):
+        health.on_operation("put", "error", 0.1, 0)
+    await asyncio.sleep(TICK_SECONDS * 2)
+    yield
+    await asyncio.sleep(broker.services.config.s3.health_window_sec + TICK_SECONDS * 2)
+    checks.cancel()
+
+
+@pytest.mark.parametrize("refusing", [taking_over, transferring, losing_the_store])
+def test_pipelined_batches_stay_in_order(refusing):
+    """The batches that were sent before the producer knows that the first was refused wait."""
+
+    async def body(broker):
+        await broker.topic("orders")
+        log = broker.log("orders")
+
+        async def errors_of(*sequences):
+            batches = [records_of(b"k", **PRODUCER, base_sequence=each) for each in sequences]
+            return [(await produce_batch(broker, "orders", each)).error_code for each in batches]
+
+        assert await errors_of(0) == [ErrorCode.NONE]
+        async with refusing(broker, log):
+            [refused] = await errors_of(1)
+        assert ErrorCode.of(refused).retriable
+        assert await errors_of(2, 3) == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2
+        assert await errors_of(1, 2, 3) == [ErrorCode.NONE] * 3
+        assert log.end_offset == 4
+
+    run_with_broker(body)
