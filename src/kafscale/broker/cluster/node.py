@@ -124,7 +124,7 @@ class ClusterNode:
         self.controller.on_elected(self._finish_deletions)
         self.controller.on_cleanup(self.topics.sweep)
         self.controller.on_term_end(self.topics.end_term)
-        return await self._sessions.start_session()
+        return await self._sessions.start()
 
     async def wait_until_ready(self, seconds: float) -> bool:
         """Wait until this broker serves what is assigned to it; return false on timeout.

@@ -53,8 +53,19 @@ class BrokerSessions:
         self._clock = clock
         self._random = random
 
-    async def start_session(self) -> int:
-        """Join the cluster; return the epoch of the session."""
+    async def start(self) -> int:
+        """Join the cluster, as soon as its stores allow it; return the epoch of the session."""
+        backoff = Backoff(self._random)
+        while True:
+            try:
+                return await self._start_session()
+            except OperatingError as error:
+                logger.warning("not joined yet", reason=str(error))
+                self.end_session()
+                await self._registration.deregister()
+                await asyncio.sleep(backoff.next_seconds())
+
+    async def _start_session(self) -> int:
         epoch = await self._allocate_epoch()
         await self._registration.restore_guard.check()
         await self._storage.start_session(epoch)
@@ -89,7 +100,7 @@ class BrokerSessions:
             self.end_session()
             await self._check_not_superseded()
             await self._registration.deregister()
-            await self._start_session_with_retry()
+            await self.start()
 
     def end_session(self) -> None:
         """Release everything at once."""
@@ -122,19 +133,6 @@ class BrokerSessions:
                         " and other metadata; this one stops"
                     )
             except OperatingError:
-                await asyncio.sleep(backoff.next_seconds())
-            else:
-                return
-
-    async def _start_session_with_retry(self) -> None:
-        backoff = Backoff(self._random)
-        while True:
-            try:
-                await self.start_session()
-            except OperatingError as error:
-                logger.warning("not joined yet", reason=str(error))
-                self.end_session()
-                await self._registration.deregister()
                 await asyncio.sleep(backoff.next_seconds())
             else:
                 return

@@ -4,6 +4,7 @@ import asyncio
 from contextlib import AsyncExitStack
 
 from doubles import virtual_time
+from doubles.faulty_object_store import Fault, Rule
 from kafscale.errors import NotOwnerError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
@@ -246,6 +247,25 @@ def test_broker_without_metadata_store_stops_serving_and_rejoins_in_a_new_sessio
         assert first.services.registration.broker.epoch > epoch
         await until(lambda: is_served(first, 1) and is_served(second, 1))
         assert (await read(second if leaders(second)[mine] == 2 else first, mine))[1] == 2
+
+    simulate(body)
+
+
+def test_broker_that_starts_while_the_object_store_fails_joins_later():
+    """Its probe succeeded: exiting would cost another start, and recover nothing."""
+
+    async def body(cluster):
+        refused = Rule(
+            fault=Fault.SLOW_DOWN,
+            operations=frozenset({"put", "list"}),
+            keys="*/_wal/*",
+            times_max=3,
+        )
+        cluster.stores.objects.rules.append(refused)
+        broker = await cluster.broker(1)
+        assert cluster.stores.objects.injected[Fault.SLOW_DOWN] == 3
+        await broker.topic("orders")
+        assert broker.log("orders").end_offset == 0
 
     simulate(body)
 
