@@ -73,7 +73,7 @@ class RecordingAuditLog(AuditLog):
     """An audit log that records logins."""
 
     def __init__(self) -> None:
-        super().__init__(SecurityCounters(), lambda: 0)
+        super().__init__(SecurityCounters(), lambda: 0, lambda _seconds, _call: None)
         self.events: list[tuple[str, ...]] = []
 
     def logged_in(self, client: Any, mechanism: str) -> None:

@@ -5,7 +5,7 @@ from structlog.testing import capture_logs
 
 from kafscale.broker.network.listener_config import Listener, SecurityProtocol
 from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
-from kafscale.broker.security.audit import DENIALS_PER_SECOND_MAX, AuditLog
+from kafscale.broker.security.audit import COUNTS_MAX, DENIALS_PER_SECOND_MAX, OTHERS, AuditLog
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.observability.metrics.counters import SecurityCounters
 from kafscale.protocol.messages.produce import PRODUCE
@@ -20,12 +20,23 @@ class AuditHarness:
     def __init__(self):
         self.now_ms = 5_000
         self.counters = SecurityCounters()
-        self.audit = AuditLog(self.counters, lambda: self.now_ms)
+        self.timers = []
+        self.audit = AuditLog(
+            self.counters, lambda: self.now_ms, lambda _seconds, call: self.timers.append(call)
+        )
 
     def deny(self, name="orders", client=None):
         with capture_logs() as logs:
             self.audit.denied(context(client), Operation.WRITE, ResourceType.TOPIC, name)
         return logs
+
+    def counts(self):
+        """The counts of suppressed denials that are logged when the timers end."""
+        with capture_logs() as logs:
+            while self.timers:
+                self.timers.pop()()
+        assert {line["event"] for line in logs} <= {"repeated denials suppressed"}
+        return {(line["address"], line["user"]): line["count"] for line in logs}
 
 
 def alice(host="10.0.0.1"):
@@ -64,12 +75,11 @@ def test_repeated_denials_are_logged_once_per_second_with_a_count():
     assert len(harness.deny("payments")) == 1, "another denial is logged"
     assert len(harness.deny(client=alice("10.0.0.2"))) == 1, "so is that of another client"
     harness.now_ms += 1_000
-    summary, again = harness.deny()
-    assert (summary["event"], summary["count"]) == ("repeated denials suppressed", 10)
-    assert again["event"] == "access denied"
-    harness.now_ms += 1_000
+    assert len(harness.timers) == 1
+    assert harness.counts() == {("10.0.0.1", "User:alice"): 10}
     assert [event["event"] for event in harness.deny()] == ["access denied"]
-    assert harness.counters.denied == 15, "all are counted"
+    assert harness.counts() == {}
+    assert harness.counters.denied == 14, "all are counted"
 
 
 def test_distinct_denials_per_second_are_bounded():
@@ -79,9 +89,20 @@ def test_distinct_denials_per_second_are_bounded():
     )
     assert lines == DENIALS_PER_SECOND_MAX
     assert len(harness.audit._denials) == DENIALS_PER_SECOND_MAX
-    harness.now_ms += 1_000
-    summary, _ = harness.deny()
-    assert summary["count"] == 2 * DENIALS_PER_SECOND_MAX
+    assert harness.counts() == {("10.0.0.1", "User:alice"): 2 * DENIALS_PER_SECOND_MAX}
+
+
+def test_suppressed_denials_are_counted_by_address_and_user():
+    """A flood of wrong passwords names its sources, and stays a few lines."""
+    harness = AuditHarness()
+    hosts = [f"10.0.1.{number}" for number in range(COUNTS_MAX + 5)]
+    for host in hosts:
+        for _ in range(3):
+            harness.audit.login_failed(alice(host), "PLAIN", "mallory", "wrong password")
+    counts = harness.counts()
+    assert counts["10.0.1.7", "mallory"] == 2
+    assert len(counts) == COUNTS_MAX + 1
+    assert counts[OTHERS] == 5 * 3
 
 
 def test_change_logs_principal_and_details():
