@@ -214,10 +214,17 @@ async def _sasl_sessions(
         yield None
         return
     # The JWT and X.509 libraries are slow to import, and a plaintext broker needs neither.
-    from kafscale.security.sasl.mechanisms import Mechanisms  # noqa: PLC0415
+    from kafscale.security.sasl.mechanisms import SECRET_BYTES, Mechanisms  # noqa: PLC0415
+    from kafscale.security.sasl.scram_authenticator import Decoys  # noqa: PLC0415
 
+    users = services.access_store
+    secret = await users.decoy_secret(random.randbytes(SECRET_BYTES))
     mechanisms = Mechanisms(
-        config.sasl, services.access_store.credential, clock=clock, random=random
+        config.sasl,
+        users.credential,
+        Decoys(secret, users.usual_iterations),
+        clock=clock,
+        random=random,
     )
     await mechanisms.start()
     try:

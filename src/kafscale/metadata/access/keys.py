@@ -7,6 +7,7 @@
     /kafscale/access/quotas/users/{user}/clients/{client id}
     /kafscale/access/quotas/clients/{client id}
     /kafscale/access/quotas/ips/{address}
+    /kafscale/access/decoy-secret                             32 random bytes
 
 Invariant: different records have different keys. All fields of an ACL are in its key, so that no
 ACL is stored twice and concurrent additions do not conflict. Names may contain any character and
@@ -21,6 +22,8 @@ ACCESS: Final = "/kafscale/access/"
 ACLS: Final = f"{ACCESS}acls/"
 USERS: Final = f"{ACCESS}users/"
 QUOTAS: Final = f"{ACCESS}quotas/"
+DECOY_SECRET: Final = f"{ACCESS}decoy-secret"
+"""Derives the salts that unknown users of SCRAM are shown."""
 
 _DEFAULT: Final = "<default>"
 

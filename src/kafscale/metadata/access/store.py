@@ -14,6 +14,7 @@ Invariants:
 `kafscale.security` validates and evaluates the records.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
@@ -68,6 +69,7 @@ class AccessStore:
         self._acls: dict[str, Acl] = {}
         self._damaged: set[str] = set()
         self._credentials: dict[str, ScramCredential] = {}
+        self._iterations: Counter[tuple[ScramMechanism, int]] = Counter()
         self._quotas: dict[str, tuple[QuotaEntity, Limits]] = {}
         self._limits: dict[QuotaEntity, Limits] = {}
         self._acl_listeners: list[AclListener] = []
@@ -104,6 +106,22 @@ class AccessStore:
 
     def credential(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
         return self._credentials.get(keys.credential(user, mechanism))
+
+    def usual_iterations(self, mechanism: ScramMechanism) -> int | None:
+        """The number of iterations that most users of a mechanism have; None without users."""
+        users = {
+            iterations: count
+            for (kind, iterations), count in self._iterations.items()
+            if kind is mechanism and count
+        }
+        return max(users, key=users.__getitem__, default=None)
+
+    async def decoy_secret(self, candidate: bytes) -> bytes:
+        """A secret of the cluster, which the first caller sets to `candidate`."""
+        await self._store.commit([absent(keys.DECOY_SECRET)], [Put(keys.DECOY_SECRET, candidate)])
+        entry = await self._store.get(keys.DECOY_SECRET)
+        assert entry, "the secret is never deleted"
+        return entry.value
 
     def subscribe_acls(self, listener: AclListener) -> None:
         """Call `listener` for every ACL that is added or removed; it must not block."""
@@ -184,9 +202,15 @@ class AccessStore:
         if key.startswith(keys.ACLS):
             self._acl_changed(key, entry)
         elif key.startswith(keys.USERS):
-            _replace(self._credentials, key, _decode_or_none(entry, decode_credential))
+            self._credential_changed(key, _decode_or_none(entry, decode_credential))
         else:
             self._quota_changed(key, entry)
+
+    def _credential_changed(self, key: str, after: ScramCredential | None) -> None:
+        before = _replace(self._credentials, key, after)
+        for credential, change in ((before, -1), (after, 1)):
+            if credential is not None:
+                self._iterations[credential.mechanism, credential.iterations] += change
 
     def _acl_changed(self, key: str, entry: Entry | None) -> None:
         after = _decode_or_none(entry, decode_acl)

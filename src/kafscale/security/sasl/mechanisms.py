@@ -22,25 +22,32 @@ from kafscale.security.sasl import scram
 from kafscale.security.sasl.authenticator import SaslServer
 from kafscale.security.sasl.oauthbearer import OAuthBearerSaslServer
 from kafscale.security.sasl.plain import PlainSaslServer, PlainUsers
-from kafscale.security.sasl.scram_authenticator import Credentials, ScramSaslServer
+from kafscale.security.sasl.scram_authenticator import Credentials, Decoys, ScramSaslServer
 
 logger = get_logger(__name__)
 
-_SECRET_BYTES: Final = 32
+SECRET_BYTES: Final = 32
 
 
 class Mechanisms:
     """All mechanisms that are enabled on any listener."""
 
     def __init__(
-        self, settings: Sasl, credentials: Credentials, *, clock: Callable[[], int], random: Random
+        self,
+        settings: Sasl,
+        credentials: Credentials,
+        decoys: Decoys | None = None,
+        *,
+        clock: Callable[[], int],
+        random: Random,
     ) -> None:
         """`clock` returns ms since 1970; `random` must be cryptographically secure."""
         self._settings = settings
         self._clock = clock
         self._random = random
         self._credentials = credentials
-        self._secret = random.randbytes(_SECRET_BYTES)
+        self._secret = random.randbytes(SECRET_BYTES)
+        self._decoys = decoys or Decoys(self._secret)
         self._jwks = Jwks(settings, clock)
         self._factories: dict[str, Callable[[], SaslServer]] = {}
 
@@ -78,7 +85,7 @@ class Mechanisms:
 
     def _scram(self, mechanism: ScramMechanism) -> Callable[[], SaslServer]:
         return lambda: ScramSaslServer(
-            mechanism, self._credentials, nonce=scram.new_nonce(self._random), secret=self._secret
+            mechanism, self._credentials, self._decoys, nonce=scram.new_nonce(self._random)
         )
 
     def _plain(self) -> Callable[[], SaslServer]:

@@ -26,6 +26,15 @@ Credentials = Callable[[str, ScramMechanism], ScramCredential | None]
 _DELEGATION_TOKEN: Final = "tokenauth"  # noqa: S105 - a name, not a secret.
 
 
+class Decoys(NamedTuple):
+    """What unknown users are shown: the same by all brokers, and what most users are shown."""
+
+    secret: bytes
+    """Derives the salts."""
+    usual_iterations: Callable[[ScramMechanism], int | None] = lambda _mechanism: None
+    """The number of iterations that most users of a mechanism have; None without users."""
+
+
 class _Challenge(NamedTuple):
     """The state between the two client messages."""
 
@@ -41,13 +50,13 @@ class ScramSaslServer:
     """One authentication attempt, with two tokens."""
 
     def __init__(
-        self, mechanism: ScramMechanism, credentials: Credentials, *, nonce: str, secret: bytes
+        self, mechanism: ScramMechanism, credentials: Credentials, decoys: Decoys, *, nonce: str
     ) -> None:
-        """`nonce` is for this attempt only; `secret` derives the salts of unknown users."""
+        """`nonce` is for this attempt only."""
         self._mechanism = mechanism
         self._credentials = credentials
         self._nonce = nonce
-        self._secret = secret
+        self._decoys = decoys
         self._challenge: _Challenge | None = None
         self._finished = False
         self.claimed_user = ""
@@ -110,12 +119,12 @@ class ScramSaslServer:
 
     def _decoy(self, user: str) -> ScramCredential:
         """A credential for unknown users; computed for all users, so that timing is the same."""
-        seed = scram.signature(self._mechanism, self._secret, user.encode())
+        seed = scram.signature(self._mechanism, self._decoys.secret, user.encode())
         return ScramCredential(
             user=user,
             mechanism=self._mechanism,
             salt=scram.salt_of(int.from_bytes(seed)),
-            iterations=scram.ITERATIONS_DEFAULT,
+            iterations=self._decoys.usual_iterations(self._mechanism) or scram.ITERATIONS_DEFAULT,
             stored_key=scram.signature(self._mechanism, seed, b"Stored Key"),
             server_key=b"",
         )

@@ -243,3 +243,33 @@ def test_change_that_does_not_become_visible_times_out(run_with_store):
             assert list(access.acls) == [READS]
 
     run_with_store(body)
+
+
+def test_usual_iterations_follow_the_users(run_with_store):
+    async def body(store):
+        async with brokers(store) as access:
+            assert access.usual_iterations(SHA_256) is None
+            users = [
+                replace(CREDENTIAL, user=user, iterations=iterations)
+                for user, iterations in (("alice", 4096), ("bob", 8192), ("carol", 8192))
+            ]
+            for user in users:
+                await access.set_credential(user)
+            assert access.usual_iterations(SHA_256) == 8192
+            assert access.usual_iterations(SHA_512) is None
+            await access.set_credential(replace(users[1], iterations=4096))
+            assert access.usual_iterations(SHA_256) == 4096
+            for user in ("alice", "bob"):
+                await access.remove_credential(user, SHA_256)
+            assert access.usual_iterations(SHA_256) == 8192
+
+    run_with_store(body)
+
+
+def test_brokers_share_the_secret_for_unknown_users(run_with_store):
+    async def body(store):
+        async with brokers(store, 2) as (first, second):
+            assert await first.decoy_secret(b"first") == b"first"
+            assert await second.decoy_secret(b"second") == b"first"
+
+    run_with_store(body)

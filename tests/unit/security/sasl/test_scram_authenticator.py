@@ -14,7 +14,7 @@ from kafscale.metadata.access.model import ScramMechanism
 from kafscale.security.principal import Principal
 from kafscale.security.sasl import scram
 from kafscale.security.sasl.client import ScramSaslClient
-from kafscale.security.sasl.scram_authenticator import ScramSaslServer
+from kafscale.security.sasl.scram_authenticator import Decoys, ScramSaslServer
 
 PASSWORD = "pencil"  # noqa: S105 - that of the RFC.
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
@@ -37,12 +37,14 @@ CREDENTIALS = {
 }
 
 
-def exchange(mechanism=SHA_256, nonce="%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0", secret=b"secret"):
+def exchange(
+    mechanism=SHA_256, nonce="%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0", secret=b"secret", iterations=None
+):
     return ScramSaslServer(
         mechanism,
         lambda user, mechanism: CREDENTIALS.get((user, mechanism)),
+        Decoys(secret, lambda _mechanism: iterations),
         nonce=nonce,
-        secret=secret,
     )
 
 
@@ -118,9 +120,12 @@ def test_unknown_user_is_indistinguishable_from_a_wrong_password():
     assert refusals[0] == refusals[1]
 
 
-def test_decoy_credential_has_the_default_iterations():
-    requested = exchange().evaluate_response(b"n,,n=unknown,r=x").token
-    assert requested.endswith(b",i=%d" % scram.ITERATIONS_DEFAULT)
+@pytest.mark.parametrize(
+    ("usual", "shown"), [(4096, 4096), (None, scram.ITERATIONS_DEFAULT)], ids=["some", "no users"]
+)
+def test_unknown_users_have_the_iterations_of_most_users(usual, shown):
+    requested = exchange(iterations=usual).evaluate_response(b"n,,n=unknown,r=x").token
+    assert requested.endswith(b",i=%d" % shown)
 
 
 def test_salt_of_an_unknown_user_is_constant():
