@@ -47,8 +47,8 @@ class Ui:
 
     trusted_proxies: tuple[str, ...] = setting((), StringList(_NETWORK))
     """Proxies whose X-Forwarded-For header is trusted: addresses or networks, such as 10.0.0.0/8.
-    Failed logins are counted by client address, so that an attacker does not lock out other users.
-    Empty, the default, trusts none."""
+    Failed logins are counted by client address, so that an attacker does not delay the logins of
+    other users. Empty, the default, trusts none."""
 
     session_hours: int = setting(12, Integer(1, 720))
     """How long a login lasts. 12 hours are a working day."""

@@ -5,11 +5,10 @@ HttpOnly and SameSite=Strict. A failed login does not reveal whether the name or
 wrong.
 """
 
-import ipaddress
+import asyncio
 import math
 import secrets
 import time
-from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,6 +19,7 @@ from kafscale import __version__
 from kafscale.aio.clock import clock
 from kafscale.config.sections.ui import Ui
 from kafscale.console.http import requests, responses
+from kafscale.console.http.login_throttle import TURN_SECONDS, LoginThrottle
 from kafscale.console.http.requests import read_body
 from kafscale.console.http.sessions import (
     COOKIE,
@@ -30,7 +30,6 @@ from kafscale.console.http.sessions import (
     signing_key,
 )
 from kafscale.console.schema.access import Login, Session
-from kafscale.net.address import parse_ip
 from kafscale.observability.logging import get_logger
 
 logger = get_logger(__name__)
@@ -39,64 +38,12 @@ LOGIN_BYTES_MAX: Final = 16 << 10
 """The size of a login request, which is not authenticated yet."""
 HOUR_MS: Final = 3_600_000
 
-WINDOW_SECONDS: Final = 60.0
-FAILURES_MAX: Final = 5
-"""Failures per address and window."""
-FAILURES_TOTAL_MAX: Final = 100
-"""Failures of all addresses per window; limits guessing from many addresses."""
-ADDRESSES_MAX: Final = 10_000
-
-
-@dataclass
-class LoginThrottle:
-    """Limits failed logins: a pure state machine; the time is passed in.
-
-    Only failures count. An address with too many failures has to wait until its oldest one leaves
-    the window. All addresses have to wait if the total is too high. Both tables are bounded. IPv6
-    addresses are counted by their /64 network, as one machine may own all of it.
-    """
-
-    _by_address: OrderedDict[str, deque[float]] = field(default_factory=OrderedDict)
-    _all: deque[float] = field(default_factory=lambda: deque(maxlen=FAILURES_TOTAL_MAX))
-
-    def wait_seconds(self, address: str, now: float) -> int:
-        """How long to wait before the next attempt; 0: not at all."""
-        own = self._by_address.get(throttle_key(address), deque())
-        waits = (
-            failures[0] + WINDOW_SECONDS - now
-            for failures, limit in ((own, FAILURES_MAX), (self._all, FAILURES_TOTAL_MAX))
-            if len(failures) >= limit
-        )
-        return max(math.ceil(max(waits, default=0.0)), 0)
-
-    def failed(self, address: str, now: float) -> None:
-        key = throttle_key(address)
-        self._by_address.setdefault(key, deque(maxlen=FAILURES_MAX)).append(now)
-        self._by_address.move_to_end(key)
-        self._all.append(now)
-        while len(self._by_address) > ADDRESSES_MAX:
-            self._by_address.popitem(last=False)
-
-    def succeeded(self, address: str) -> None:
-        """Forget the failures of an address after a successful login."""
-        self._by_address.pop(throttle_key(address), None)
-
-
-def throttle_key(address: str) -> str:
-    """The key under which an address is counted.
-
-    >>> throttle_key("10.0.0.7"), throttle_key("2001:db8:1:2:3:4:5:6")
-    ('10.0.0.7', '2001:db8:1:2::/64')
-    >>> throttle_key("::ffff:10.0.0.7"), throttle_key("")
-    ('10.0.0.7', '')
-    """
-    try:
-        parsed = parse_ip(address.partition("%")[0])
-    except ValueError:
-        return address[:64]
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    return str(ipaddress.ip_network((parsed, 64), strict=False))
+THROTTLED: Final = requests.Rejection(
+    429,
+    "throttled",
+    f"Too many logins wait after failures: try again in {math.ceil(TURN_SECONDS)} seconds.",
+    math.ceil(TURN_SECONDS),
+)
 
 
 @dataclass
@@ -151,10 +98,12 @@ class Authenticator:
     async def _log_in(self, request: Request, previous: LoginSession | None) -> Response:
         address = request.client.host if request.client else ""
         login = await read_body(request, Login, bytes_max=LOGIN_BYTES_MAX)
+        hold_seconds = self.throttle.begin(address, time.monotonic())
+        if hold_seconds is None:
+            return responses.rejection(THROTTLED)
+        if hold_seconds:
+            await asyncio.sleep(hold_seconds)
         # No await from here on, so that concurrent attempts are counted one by one.
-        wait_seconds = self.throttle.wait_seconds(address, time.monotonic())
-        if wait_seconds:
-            return responses.rejection(_throttle_rejection(wait_seconds))
         # Both are always compared, so that the duration reveals nothing.
         is_correct = constant_time_equal(
             login.username, self.settings.username
@@ -202,12 +151,3 @@ class Authenticator:
             httponly=True,
             samesite="strict",
         )
-
-
-def _throttle_rejection(wait_seconds: int) -> requests.Rejection:
-    return requests.Rejection(
-        429,
-        "throttled",
-        f"Too many failed logins: try again in {wait_seconds} seconds.",
-        wait_seconds,
-    )
