@@ -103,13 +103,14 @@ class SaslPeer(Peer):
         self.closed = False
         self.audit = RecordingAuditLog()
         self.dispatcher = dispatcher(HEARTBEAT_ROUTE, *SASL_ROUTES, timer=self.timer)
+        self.sessions = new_sasl_sessions(clock, self.audit, settings)
         context = ListenerContext(
             self.dispatcher,
             limits,
             on_opened=lambda _: True,
             on_closed=self._on_closed,
             listener=LISTENER,
-            sasl_sessions=new_sasl_sessions(clock, self.audit, settings),
+            sasl_sessions=self.sessions,
         )
         self.connection = Connection(context, self.timer.now)
         self.connection.connection_made(self.transport)

@@ -34,7 +34,7 @@ def handle(
     response = SaslAuthenticateResponse(
         error_message=None, token=result.token, session_lifetime_ms=result.session_lifetime_ms
     )
-    return asyncio.sleep(session.hold_ms / 1000, response) if session.hold_ms else response
+    return session.held(context.client, response)
 
 
 async def _fail_later(reason: str, delay_ms: int) -> SaslAuthenticateResponse:

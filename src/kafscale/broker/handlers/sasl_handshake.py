@@ -4,14 +4,14 @@ Behaviour:
 * The client names a mechanism. One that the listener does not enable, which is every one without
   SASL, is refused with UNSUPPORTED_SASL_MECHANISM and the enabled ones; the connection stays open,
   so that the client may choose another.
-* After failed logins of the address, the response is held for a while, and with it all others of
-  the connection; if it would have to wait too long for its turn, the connection is closed.
+* After failed logins of the address, the response is held for a while, and with it all later
+  requests of the connection; if it would have to wait too long for its turn, the connection is
+  closed.
 
 Version notes:
 * v0: the following tokens have no request header. v1: they are sent in SaslAuthenticate.
 """
 
-import asyncio
 from collections.abc import Awaitable
 
 from kafscale.broker.requests.context import RequestContext
@@ -27,7 +27,7 @@ def handle(
         raise UnsupportedMechanismError("the listener does not use SASL")
     session.handshake(context.client, request.mechanism, context.version)
     response = SaslHandshakeResponse(mechanisms=list(session.enabled_mechanisms))
-    return asyncio.sleep(session.hold_ms / 1000, response) if session.hold_ms else response
+    return session.held(context.client, response)
 
 
 def error_response(

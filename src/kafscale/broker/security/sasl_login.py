@@ -14,8 +14,9 @@ Invariants:
 * The mechanism's exchange verifies the tokens; nothing here reads a secret.
 """
 
+import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
@@ -31,6 +32,8 @@ from kafscale.security.sasl.authenticator import SaslServer
 if TYPE_CHECKING:
     from kafscale.broker.requests.context import ClientInfo
     from kafscale.security.sasl.mechanisms import Mechanisms
+
+Response = TypeVar("Response")
 
 UNAUTHENTICATED_APIS: Final = frozenset(
     {API_VERSIONS.key, SASL_HANDSHAKE.key, SASL_AUTHENTICATE.key}
@@ -256,6 +259,14 @@ class SaslSession:
         lifetime_ms = self._start_session(step.principal)
         self._sessions.audit.logged_in(client, self._mechanism)
         return SaslResult(step.token, lifetime_ms)
+
+    def held(self, client: "ClientInfo", response: Response) -> Response | asyncio.Future[Response]:
+        """The response to the last handshake or token, and later requests, after `hold_ms`."""
+        if not self.hold_ms:
+            return response
+        held = asyncio.ensure_future(asyncio.sleep(self.hold_ms / 1000, response))
+        client.hold = held
+        return held
 
     def _record_failure(self, client: "ClientInfo", exchange: SaslServer, reason: str) -> None:
         """Log a failure once per attempt: the client may disconnect before the last token."""

@@ -7,12 +7,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from doubles import virtual_time
+from kafscale.broker.security.sasl_login import HOLD_MS_MAX
 from kafscale.config.sections.security import Sasl
 from kafscale.errors import AuthenticationError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.api_versions import API_VERSIONS
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
+from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 from unit.broker.harness import heartbeat, produce, request, run_pending
 from unit.broker.sasl_harness import MECHANISMS, SASL, SaslPeer
 
@@ -136,6 +138,23 @@ def test_failed_login_response_is_delayed_and_reading_paused():
         assert bytes(refusal.token) == b""
         assert peer.transport.closing
         assert [kind for kind, *_ in peer.audit.events] == ["failed"]
+
+    run_in_virtual_time(scenario)
+
+
+@pytest.mark.parametrize("pipelined", [heartbeat(1), b""], ids=["pipelined", "alone"])
+def test_held_handshake_is_answered_before_later_requests(pipelined):
+    async def scenario():
+        peer = SaslPeer(clock=virtual_time.clock_ms)
+        now_ms = virtual_time.clock_ms()
+        peer.sessions.backoff.failed(peer.connection.client.host, "mallory", now_ms)
+        with capture_logs():
+            peer.send(request(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN")), pipelined)
+            await asyncio.sleep(0.05)
+            assert not peer.frames()
+            await asyncio.sleep(HOLD_MS_MAX / 1000)
+        assert peer.last(SASL_HANDSHAKE, 1).error_code == 0
+        assert peer.transport.closing == bool(pipelined)
 
     run_in_virtual_time(scenario)
 
