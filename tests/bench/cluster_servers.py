@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench.process_usage import cpu_seconds
 from kafscale.control_plane.client import ControlClient
 from kafscale.metadata.schema.keys import CLUSTER_ID
-from services.broker import HOST, BrokerProcess
+from services.broker import BrokerProcess
 from services.etcd_server import EtcdServer
 from services.exposition import sample
 from services.node import Node
@@ -120,7 +120,7 @@ class DirectCluster:
         """Have all brokers roll their tails into segments."""
 
         async def flush(node: Node) -> None:
-            async with ControlClient(f"{HOST}:{node.broker.metrics_port}") as client:
+            async with ControlClient(node.broker.control_address) as client:
                 await client.flush()
 
         async def flush_all() -> None:

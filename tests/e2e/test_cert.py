@@ -5,7 +5,6 @@ import json
 import pytest
 
 from services import java
-from services.process import free_port
 from services.shell import Shell
 
 pytestmark = pytest.mark.timeout(180)
@@ -22,7 +21,7 @@ def generated(tmp_path_factory):
 def broker(start_broker, generated):
     """A broker with the suggested settings, except the port."""
     settings = dict(map(_as_argument, generated["brokerSettings"].items()))
-    return start_broker(**settings | {"control_addr": f"127.0.0.1:{free_port()}"})
+    return start_broker(**settings)
 
 
 def _as_argument(setting):
@@ -32,7 +31,7 @@ def _as_argument(setting):
 
 def test_generated_settings_work_with_our_commands(broker, generated):
     settings = dict(map(_as_argument, generated["users"][0]["settings"].items()))
-    settings["control_servers"] = broker.settings["control_addr"]
+    settings["control_servers"] = broker.control_address
     shell = Shell(broker.address, **settings)
     shell("topic", "create", "orders")
     assert "orders" in shell("topic", "list")

@@ -12,7 +12,6 @@ import pytest
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError
 from kafscale.control_plane.messages import MetricsSample, Partition
-from services.process import free_port
 from services.shell import Shell
 
 STOP_S_MAX = 2
@@ -20,7 +19,7 @@ SHARD_COUNT = 50
 
 
 def control(broker):
-    return f"127.0.0.1:{broker.metrics_port}"
+    return broker.control_address
 
 
 @pytest.fixture
@@ -55,7 +54,7 @@ def test_status_reports_partitions(broker, kafscale, topic):
     assert (status.store_health, len(status.shards)) == ("healthy", SHARD_COUNT)
     [myself] = status.brokers
     assert (myself.broker_id, myself.port) == (status.broker_id, broker.port)
-    assert myself.control_port == broker.metrics_port
+    assert myself.control_port == broker.control_port
     assert broker.http("/metrics")[0] == 200
 
 
@@ -166,12 +165,22 @@ def test_cluster_command_shows_and_controls_a_cluster(broker, kafscale, topic):
     assert "there is no broker 4711" in kafscale("cluster", "drain", "4711", code=1)
 
 
-def test_control_plane_can_have_its_own_port(start_broker):
-    port = free_port()
-    broker = start_broker(control_addr=f"127.0.0.1:{port}")
-    own = call(f"127.0.0.1:{port}", ControlClient.status)
-    shared = call(control(broker), ControlClient.status)
-    assert own.cluster_id == shared.cluster_id != ""
+def test_request_for_another_broker_is_rejected(broker):
+    async def flush():
+        async with ControlClient(broker.control_address, broker_id="4711") as client:
+            await client.flush()
+
+    with pytest.raises(ControlError, match=r"not 4711.*broker\.controlHost"):
+        asyncio.run(flush())
+
+
+def test_changes_without_a_certificate_are_audited(broker):
+    logged = len(broker.logged())
+    call(control(broker), ControlClient.flush)
+    [line] = [line for line in broker.logged(logged).splitlines() if "TriggerFlush" in line]
+    entry = json.loads(line)
+    assert (entry["event"], entry["principal"]) == ("changed", "ANONYMOUS")
+    assert entry["client"].startswith("ipv4:127.0.0.1:")
 
 
 def test_broker_stops_in_time_despite_open_watches(start_broker):
@@ -190,7 +199,7 @@ def test_broker_stops_in_time_despite_open_watches(start_broker):
             return code, time.monotonic() - began
 
     # An idle connection must not delay the stop either.
-    with socket.create_connection(("127.0.0.1", broker.metrics_port)) as silent:
+    with socket.create_connection(("127.0.0.1", broker.control_port)) as silent:
         silent.sendall(b"PRI * HTTP/2.0\r\n\r\n")
         code, seconds = call(control(broker), watch)
     assert code == 0

@@ -30,7 +30,7 @@ def cluster(tmp_path) -> Iterator[Cluster]:
 
 
 def control(cluster, broker_id):
-    return f"127.0.0.1:{cluster.nodes[broker_id].broker.metrics_port}"
+    return cluster.nodes[broker_id].broker.control_address
 
 
 @pytest.fixture

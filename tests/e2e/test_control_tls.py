@@ -12,7 +12,6 @@ from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.spark.jobs.shared.owners import PartitionOwners
 from services.certificates import make_certificates
-from services.process import free_port
 from services.shell import Shell
 
 pytestmark = pytest.mark.timeout(90)
@@ -29,9 +28,8 @@ def untrusted(tmp_path_factory):
     return make_certificates(tmp_path_factory.mktemp("untrusted"))
 
 
-def tls_settings(certificates, port):
+def tls_settings(certificates):
     return {
-        "control_addr": f"127.0.0.1:{port}",
         "control_tls_enabled": "true",
         "control_tls_cert_file": str(certificates.server_certificate),
         "control_tls_key_file": str(certificates.server_key),
@@ -41,13 +39,8 @@ def tls_settings(certificates, port):
 
 @pytest.fixture
 def tls_broker(start_broker, certificates):
-    """A broker whose control plane accepts only the operator and brokers, with its address."""
-    port = free_port()
-    broker = start_broker(
-        **tls_settings(certificates, port), control_allowed_subjects="operator,broker"
-    )
-    broker.control = f"localhost:{port}"
-    return broker
+    """A broker whose control plane accepts only the operator and brokers."""
+    return start_broker(**tls_settings(certificates), control_allowed_subjects="operator,broker")
 
 
 def client_tls(certificates, user, trusted=None):
@@ -68,14 +61,12 @@ def call(address, tls):
 
 
 def test_control_plane_serves_allowed_certificates_only(tls_broker, certificates, untrusted):
-    status = call(tls_broker.control, client_tls(certificates, "operator"))
+    status = call(tls_broker.control_address, client_tls(certificates, "operator"))
     [myself] = status.brokers
-    assert f"localhost:{myself.control_port}" == tls_broker.control, (
-        "the status advertises this port"
-    )
+    assert f"{myself.control_host}:{myself.control_port}" == tls_broker.control_address
 
     with pytest.raises(ControlError, match=r"CN=client may not use the control plane"):
-        call(tls_broker.control, client_tls(certificates, "client"))
+        call(tls_broker.control_address, client_tls(certificates, "client"))
     for tls in (
         None,
         ClientTls(ca_file=str(certificates.authority)),
@@ -83,7 +74,7 @@ def test_control_plane_serves_allowed_certificates_only(tls_broker, certificates
         client_tls(certificates, "operator", trusted=untrusted),
     ):
         with pytest.raises(UnreachableError):
-            call(tls_broker.control, tls)
+            call(tls_broker.control_address, tls)
     assert '"event":"access denied"' in tls_broker.logged().replace('": "', '":"')
 
 
@@ -97,7 +88,7 @@ def test_metrics_port_does_not_serve_the_control_plane(tls_broker, certificates)
 def test_commands_and_jobs_use_the_configured_certificate(tls_broker, certificates):
     files = certificates.users["operator"]
     settings = {
-        "control_servers": tls_broker.control,
+        "control_servers": tls_broker.control_address,
         "client_control_tls": "true",
         "client_tls_ca_file": str(certificates.authority),
         "client_tls_cert_file": str(files.certificate),
@@ -110,7 +101,9 @@ def test_commands_and_jobs_use_the_configured_certificate(tls_broker, certificat
     assert "controlTls" in message
 
     async def connect_owners():
-        async with PartitionOwners([tls_broker.control], client_tls(certificates, "operator")):
+        async with PartitionOwners(
+            [tls_broker.control_address], client_tls(certificates, "operator")
+        ):
             return True
 
     assert asyncio.run(connect_owners())
@@ -118,9 +111,8 @@ def test_commands_and_jobs_use_the_configured_certificate(tls_broker, certificat
 
 def test_renewed_certificates_keep_connections_open(start_broker, tmp_path, certificates):
     renewed = make_certificates(tmp_path / "renewed")
-    port = free_port()
-    broker = start_broker(**tls_settings(renewed, port))
-    address = f"localhost:{port}"
+    broker = start_broker(**tls_settings(renewed))
+    address = broker.control_address
 
     async def scenario():
         async with (

@@ -46,7 +46,7 @@ def test_broker_reports_samples_to_a_restarted_operator(tmp_path):
         kafscale.produce("orders", lines=["a", "b"])
 
         async def scenario():
-            async with ControlClient(f"{HOST}:{broker.metrics_port}") as client:
+            async with ControlClient(broker.control_address) as client:
                 status = await client.status(with_partitions=False)
             first = await next_sample(config, status.cluster_id)
             assert first.broker_id == status.broker_id

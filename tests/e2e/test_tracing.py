@@ -62,7 +62,7 @@ def test_control_plane_propagates_the_trace(traced_broker, collector):
     """The spans of the caller, in this process, and of the broker belong to one trace."""
 
     async def call():
-        async with ControlClient(f"127.0.0.1:{traced_broker.metrics_port}") as client:
+        async with ControlClient(traced_broker.control_address) as client:
             await client.status()
 
     def spans_of(service):

@@ -38,6 +38,7 @@ class BrokerProcess:
         self.log = directory / "broker.log"
         self.port = free_port()
         self.metrics_port = free_port()
+        self.control_port = free_port()
         self.settings = settings
         self._process: fork_server.Process | None = None
 
@@ -51,6 +52,10 @@ class BrokerProcess:
     @property
     def address(self) -> str:
         return f"{HOST}:{self.port}"
+
+    @property
+    def control_address(self) -> str:
+        return f"{HOST}:{self.control_port}"
 
     @property
     def process_id(self) -> int:
@@ -152,6 +157,7 @@ class BrokerProcess:
             "broker_port": str(self.port),
             "broker_metrics_host": HOST,
             "broker_metrics_port": str(self.metrics_port),
+            "broker_control_port": str(self.control_port),
         }
         settings = {
             f"KAFSCALE_{name.upper()}": text for name, text in (own | self.settings).items()

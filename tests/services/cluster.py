@@ -84,7 +84,7 @@ class Cluster:
 
     def console_settings(self) -> dict[str, str]:
         """The settings with which the console reaches everything except the bucket."""
-        control = [f"{HOST}:{node.broker.metrics_port}" for node in self.nodes.values()]
+        control = [node.broker.control_address for node in self.nodes.values()]
         return {
             "bootstrap_servers": self.bootstrap,
             "control_servers": ",".join(control),

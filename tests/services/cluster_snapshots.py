@@ -60,7 +60,7 @@ def broker(
     return BrokerStatus(
         id=broker_id,
         address=f"broker-{broker_id}:9092",
-        control=f"broker-{broker_id}:9093",
+        control=f"broker-{broker_id}:9095",
         rack=None,
         version="1",
         epoch=epoch,

@@ -116,7 +116,7 @@ class ConsoleProcess:
             own |= self._broker.settings | {
                 "data_dir": str(self._broker.data),
                 "bootstrap_servers": self._broker.address,
-                "control_servers": f"{HOST}:{self._broker.metrics_port}",
+                "control_servers": self._broker.control_address,
             }
         settings = {
             f"KAFSCALE_{name.upper()}": text for name, text in (own | self.settings).items()

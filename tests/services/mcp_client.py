@@ -31,7 +31,7 @@ def environment(broker: BrokerProcess, **settings: str) -> dict[str, str]:
     """The environment of an MCP server for a broker."""
     own = {
         "KAFSCALE_BOOTSTRAP_SERVERS": broker.address,
-        "KAFSCALE_CONTROL_SERVERS": f"127.0.0.1:{broker.metrics_port}",
+        "KAFSCALE_CONTROL_SERVERS": broker.control_address,
         "KAFSCALE_DATA_DIR": str(broker.data),
     }
     return {**os.environ, **own, **settings}

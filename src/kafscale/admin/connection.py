@@ -31,7 +31,7 @@ class ClusterConnections:
         self.control_addresses = tuple(
             parse(each, CONTROL_PORT_DEFAULT) for each in config.client.control_servers
         )
-        self.control_tls = config.client.tls if config.client.control_tls else None
+        self.control_tls = config.client.effective_control_tls
 
     @property
     def namespace(self) -> str:

@@ -19,16 +19,20 @@ from kafscale.aio.clock import clock, steady_clock
 from kafscale.broker.bootstrap import Addresses, BrokerComponents, Stores, build_components
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.control_plane.metrics_reporter import report
-from kafscale.broker.control_plane.service import control_address, control_plane
+from kafscale.broker.control_plane.service import control_plane
 from kafscale.broker.event_loop_monitor import EventLoopMonitor
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.health import Health
-from kafscale.broker.network.bound_listeners import BoundListener, bind_listeners, describe, serve
+from kafscale.broker.network.bound_listeners import (
+    BoundListener,
+    announcements,
+    bind_listeners,
+    serve,
+)
 from kafscale.broker.network.connection_quotas import parse_overrides
 from kafscale.broker.network.http import AdminHttp
 from kafscale.broker.network.listener_context import Limits
 from kafscale.broker.network.server import Server, ServerSettings
-from kafscale.broker.network.sockets import address_of
 from kafscale.broker.requests.context import ShutdownSignal
 from kafscale.broker.requests.dispatcher import Dispatcher
 from kafscale.broker.requests.routes import ROUTES
@@ -80,9 +84,8 @@ async def run(config: Config, announce: Callable[[str], None]) -> None:
             logger.info("broker stopped before start completed")
             return
         broker = starting.result()
-        for bound in broker.bound_listeners:
-            for sock in bound.sockets:
-                announce(describe(bound, address_of(sock)))
+        for line in announcements(config, broker.bound_listeners):
+            announce(line)
         await _wait_for_stop(stopping, broker)
         logger.info("broker stopping")
     logger.info("broker stopped")
@@ -119,12 +122,11 @@ async def start(config: Config) -> AsyncIterator[Broker]:
             bind_listeners(config, _server_settings(config))
         )
         http = AdminHttp(metrics, health.problems)
-        await http.listen(config.broker.metrics_host, config.broker.metrics_port)
-        stack.push_async_callback(http.close)
-        addresses = Addresses(
-            clients={bound.listener: bound.address for bound in bound_listeners},
-            control=control_address(config, http),
+        await http.listen(
+            config.bind_address(config.broker.metrics_host), config.broker.metrics_port
         )
+        stack.push_async_callback(http.close)
+        addresses = Addresses(clients={bound.listener: bound.address for bound in bound_listeners})
         components = await build_components(
             config, stores, addresses, metrics=metrics, health=health, random=random
         )
@@ -135,7 +137,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
             stores.topic_store,
             lambda: {**node.problems(), **_unreadable(stores.access_store)},
         )
-        await stack.enter_async_context(control_plane(services, node, http))
+        await stack.enter_async_context(control_plane(services, node, http.addresses[0]))
 
         epoch = await node.join()
         stack.push_async_callback(node.close)
@@ -161,8 +163,6 @@ async def start(config: Config) -> AsyncIterator[Broker]:
             objects=describe_objects(config),
             topics=len(stores.topic_store.topics),
         )
-        if config.authorization.enabled and not config.control.tls.enabled:
-            logger.warning("control plane has no authentication: set control.tls")
         try:
             yield broker
         finally:

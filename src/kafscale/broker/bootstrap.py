@@ -4,7 +4,7 @@ import socket
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from random import Random
 
 from kafscale import __version__
@@ -27,6 +27,7 @@ from kafscale.broker.metrics import (
     register_log_metrics,
 )
 from kafscale.broker.network.listener_config import Listener
+from kafscale.broker.network.sockets import reachable_host
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.requests.response_budget import ResponseBudget
 from kafscale.broker.security.audit import AuditLog
@@ -79,7 +80,6 @@ class Addresses:
 
     clients: Mapping[Listener, Address]
     """By listener; the broker registers under the first one."""
-    control: Address
 
 
 @dataclass(frozen=True)
@@ -305,11 +305,10 @@ def broker_id(config: Config) -> int:
 
 def _broker_info(config: Config, addresses: Addresses) -> BrokerInfo:
     """The registration of this broker, for other brokers and their clients."""
-    control_host, control_port = addresses.control
     endpoints = tuple(
         ListenerEndpoint(
             listener.name,
-            listener.advertised_host or _reachable(host),
+            listener.advertised_host or reachable_host(host),
             listener.advertised_port or port,
             str(listener.protocol),
         )
@@ -325,17 +324,7 @@ def _broker_info(config: Config, addresses: Addresses) -> BrokerInfo:
         rack=config.broker.rack,
         version=__version__,
         started_ms=clock(),
-        control_host=config.broker.advertised_host or _reachable(control_host),
-        control_port=control_port,
     )
-
-
-@cache  # Finding our name may need a DNS query, and every listener needs it.
-def _reachable(host: str) -> str:
-    """An address that others can reach: the host name, if we listen on all addresses."""
-    if host not in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound.
-        return host
-    return socket.getfqdn()
 
 
 # --- settings -------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ class ConsumerLag:
         from kafscale.control_plane.client import ControlClient  # noqa: PLC0415
 
         address = Address(broker.control_host, broker.control_port)
-        async with ControlClient(str(address), self._tls) as client:
+        async with ControlClient(str(address), self._tls, str(broker.id)) as client:
             status = await client.status()
         now_ms = self._steady()
         for partition in status.partitions:

@@ -55,7 +55,7 @@ ControlOption = Annotated[
         "--control",
         "-c",
         metavar="HOST:PORT,...",
-        help="Control-plane addresses; by default KAFSCALE_CONTROL_SERVERS or localhost:9093.",
+        help="Control-plane addresses; by default KAFSCALE_CONTROL_SERVERS or localhost:9095.",
         show_default=False,
     ),
 ]
@@ -161,5 +161,4 @@ def control_addresses(option: str) -> list[Address]:
 
 def control_tls() -> ClientTls | None:
     """The TLS settings of the control plane; None for connections without TLS."""
-    settings = load_config().client
-    return settings.tls if settings.control_tls else None
+    return load_config().client.effective_control_tls

@@ -16,6 +16,7 @@ from kafscale.config.model import ADDRESSES, CONFIG_FILE_VARIABLE, SETTINGS, VAR
 from kafscale.config.schema import RawValue, SourceValues, inner_group, suggestion
 from kafscale.config.validation import validate
 from kafscale.errors import ConfigError
+from kafscale.net.address import ANY_ADDRESS
 
 DEFAULT_FILE = Path("/etc/kafscale/broker.yaml")
 
@@ -102,8 +103,7 @@ def _addresses(variables: Mapping[str, str], problems: list[str]) -> Iterator[Ra
                 f'{name}: "{variables[name]}" is not an address; expected host:port or :port'
             )
             continue
-        if match["host"]:
-            yield RawValue(host, match["host"].strip("[]"), name)
+        yield RawValue(host, match["host"].strip("[]") or ANY_ADDRESS, name)
         yield RawValue(port, match["port"], name)
 
 

@@ -19,6 +19,7 @@ from kafscale.config.sections.s3 import S3
 from kafscale.config.sections.security import Authorization, Control, Sasl, Tls
 from kafscale.config.sections.storage import Cache, Compression, Storage
 from kafscale.config.sections.ui import Ui
+from kafscale.net.address import ANY_ADDRESS, LOOPBACK
 
 DEFAULT = "default"
 
@@ -52,6 +53,10 @@ class Config:
     origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     """Where each explicit setting was set: a variable, or a file and line."""
 
+    def bind_address(self, host: str) -> str:
+        """The address to listen on, for a host setting of a broker that may be empty."""
+        return host or (ANY_ADDRESS if self.etcd.endpoints else LOOPBACK)
+
     def origin(self, path: str) -> str:
         return self.origins.get(path, DEFAULT)
 
@@ -82,8 +87,8 @@ ADDRESSES = {
     "KAFSCALE_METRICS_ADDR": (BY_PATH["broker.metricsHost"], BY_PATH["broker.metricsPort"]),
     "KAFSCALE_CONTROL_ADDR": (BY_PATH["broker.controlHost"], BY_PATH["broker.controlPort"]),
 }
-"""Variables that set a host and a port at once, as `host:port` or `:port`; the variables of the
-single settings override them."""
+"""Variables that set a host and a port at once, as `host:port`, or as `:port` for all addresses;
+the variables of the single settings override them."""
 
 VARIABLES = (CONFIG_FILE_VARIABLE, *ADDRESSES, *BY_VARIABLE)
 

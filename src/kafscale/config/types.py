@@ -6,7 +6,7 @@ A value has the same syntax in the file and in the environment. An invalid value
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Generic, Literal, Protocol, TypeVar
 
 from kafscale.text import units
@@ -248,5 +248,6 @@ def _bounded(
 
 
 HOST: Final = Text("a host name or an address", r"[0-9A-Za-z._:%-]+")
+HOST_OR_EMPTY: Final = replace(HOST, optional=True)
 PORT: Final = Integer(0, 65535)
 """Types that several sections use."""

@@ -9,6 +9,7 @@ a durable log.
 from collections.abc import Iterator
 
 from kafscale.config.model import DEFAULT, Config
+from kafscale.net.address import is_loopback
 
 
 def validate(config: Config) -> list[str]:
@@ -159,6 +160,12 @@ def _control(config: Config) -> Iterator[str]:
                 " is false: the control plane would be open to all; set it to true, or remove the"
                 " others"
             )
+        if _authenticates(config) and not is_loopback(config.broker.control_host):
+            yield (
+                "clients have to authenticate, but the control plane, which drains and moves"
+                f" partitions, is open to all on broker.controlHost {config.broker.control_host};"
+                " set control.tls, or set broker.controlHost to 127.0.0.1"
+            )
         return
     for key, path in files.items():
         if not path:
@@ -166,11 +173,19 @@ def _control(config: Config) -> Iterator[str]:
                 f"control.tls.enabled is true, but control.tls.{key} is not set: both sides of the "
                 "control plane verify certificates; set it"
             )
-    if not config.broker.control_port:
-        yield (
-            "control.tls.enabled is true, but broker.controlPort is not set: the encrypted control "
-            "plane needs a port of its own; set it"
-        )
+
+
+def _authenticates(config: Config) -> bool:
+    """Whether clients of some listener have to prove who they are, or are authorized."""
+    protocols = _protocols(config)
+    certificates = "SSL" in protocols and any(
+        each.endswith("required") for each in config.tls.client_auth
+    )
+    return (
+        config.authorization.enabled
+        or certificates
+        or bool(protocols & {"SASL_PLAINTEXT", "SASL_SSL"})
+    )
 
 
 def _thresholds(config: Config) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 import grpc
 
 from kafscale.config.sections.security import ClientTls
-from kafscale.control_plane.errors import control_error
+from kafscale.control_plane.errors import BROKER_KEY, control_error
 from kafscale.control_plane.messages import (
     METHODS,
     Ack,
@@ -50,13 +50,15 @@ _OPTIONS: Final = (
 class ControlClient:
     """A connection to the control plane of one broker."""
 
-    def __init__(self, address: str, tls: ClientTls | None = None) -> None:
+    def __init__(self, address: str, tls: ClientTls | None = None, broker_id: str = "") -> None:
         """`address` is host:port, with brackets around an IPv6 host.
 
-        With `tls`, both sides authenticate with certificates.
+        With `tls`, both sides authenticate with certificates. With `broker_id`, requests fail if
+        another broker receives them: its own 127.0.0.1 is an address that every machine has.
         """
         self.address = address
         self._tls = tls
+        self._metadata = ((BROKER_KEY, broker_id),) if broker_id else ()
         self._open_channel: grpc.aio.Channel | None = None
 
     async def __aenter__(self) -> Self:
@@ -131,7 +133,7 @@ class ControlClient:
             response_deserializer=method.response.FromString,
         )
         try:
-            response: Ack = await call(samples)
+            response: Ack = await call(samples, metadata=self._metadata)
         except grpc.aio.AioRpcError as error:
             raise control_error(self.address, error) from None
         return response
@@ -148,7 +150,10 @@ class ControlClient:
             method.path,
             request_serializer=method.request.SerializeToString,
             response_deserializer=method.response.FromString,
-        )(AssignmentWatchRequest(broker_id=broker_id, cluster_id=cluster_id))
+        )(
+            AssignmentWatchRequest(broker_id=broker_id, cluster_id=cluster_id),
+            metadata=self._metadata,
+        )
         try:
             async for event in call:
                 yield event
@@ -166,6 +171,7 @@ class ControlClient:
         )
         try:
             with tracing.span(f"control {name}", SpanKind.CLIENT, {"server.address": self.address}):
-                return await call(request, timeout=seconds_max, metadata=tracing.inject_context())
+                metadata = (*self._metadata, *(tracing.inject_context() or ()))
+                return await call(request, timeout=seconds_max, metadata=metadata)
         except grpc.aio.AioRpcError as error:
             raise control_error(self.address, error) from None

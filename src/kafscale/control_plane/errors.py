@@ -6,6 +6,7 @@ process. Unexpected errors become INTERNAL, and are logged here.
     KafscaleError
     ├── NotControllerError     only the controller can do it
     ├── NotServedError         this server does not serve the method; another one does
+    ├── WrongBrokerError       the request is meant for another broker
     └── ControlError           the server rejected the request; `status` is its gRPC status
         └── UnreachableError   the server did not respond
 """
@@ -26,7 +27,8 @@ from kafscale.errors import (
 )
 
 BROKER_KEY: Final = "kafscale-broker-id"
-"""Sent with every error, so that a rejection by a broker is not taken for a failed connection."""
+"""Sent with every error, so that a rejection by a broker is not taken for a failed connection. A
+client sends it with every request that is meant for one broker."""
 
 _TRANSPORT_STATUSES: Final = frozenset(
     {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
@@ -39,6 +41,10 @@ class NotControllerError(KafscaleError):
 
 class NotServedError(KafscaleError):
     """A declared method that this server does not serve."""
+
+
+class WrongBrokerError(KafscaleError):
+    """The request is meant for another broker, whose address leads here."""
 
 
 class ControlError(KafscaleError):
@@ -65,6 +71,7 @@ _STATUSES: Final = (
     (UnknownTopicIdError, grpc.StatusCode.NOT_FOUND),
     (NotOwnerError, grpc.StatusCode.FAILED_PRECONDITION),
     (NotControllerError, grpc.StatusCode.FAILED_PRECONDITION),
+    (WrongBrokerError, grpc.StatusCode.FAILED_PRECONDITION),
     (NotServedError, grpc.StatusCode.UNIMPLEMENTED),
     (AuthorizationError, grpc.StatusCode.PERMISSION_DENIED),
     (OverloadedError, grpc.StatusCode.RESOURCE_EXHAUSTED),
@@ -76,9 +83,9 @@ _STATUSES: Final = (
 _TLS_HINTS: Final = {
     "CERTIFICATE_VERIFY_FAILED": "its certificate is not issued by a trusted CA (caFile)",
     "Hostname Verification Check failed": "the certificate is for another host (verifyHostname)",
-    "WRONG_VERSION_NUMBER": "the server does not use TLS (controlTls)",
+    "WRONG_VERSION_NUMBER": "the server does not use TLS (client.controlTls)",
     "Socket closed": "it closed the connection: with TLS, it requires a certificate"
-    " (controlTls, certFile)",
+    " (client.controlTls)",
 }
 """What gRPC reports for TLS problems, and what it means; the settings are in parentheses."""
 

@@ -1,30 +1,26 @@
 """The gRPC servers of the control plane: of a broker, or of the operator.
 
-Without TLS, the server listens on a private Unix socket, to which the metrics port forwards
-connections (`dial`), and on its own port if one is set. With TLS, it listens on its own port only.
-
 Invariants: concurrent requests, message sizes and idle connections are bounded; dead clients are
-detected. `AllowedSubjects` and interceptors authorize requests. Methods that are declared but not
-served here fail with UNIMPLEMENTED and an explanation.
+detected. `AllowedSubjects` and interceptors authorize requests; the audit log has every request
+that changes something. Methods that are declared but not served here fail with UNIMPLEMENTED and an
+explanation. A request that names the broker it is meant for is served by no other broker.
 """
 
-import asyncio
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any, Final
 
 import grpc
 
+from kafscale.aio.clock import clock
 from kafscale.control_plane.assignment_feed import AssignmentFeed
-from kafscale.control_plane.errors import BROKER_KEY, NotServedError, status_of
+from kafscale.control_plane.errors import BROKER_KEY, NotServedError, WrongBrokerError, status_of
 from kafscale.control_plane.messages import METHODS, Method
 from kafscale.control_plane.samples import Samples
 from kafscale.control_plane.service import ControlledBroker, ControlService
 from kafscale.control_plane.tls import AllowedSubjects, ServerTls
 from kafscale.errors import ConfigError
-from kafscale.net.address import Address
+from kafscale.net.address import Address, is_loopback
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
 from kafscale.observability.tracing import SpanKind
@@ -48,7 +44,6 @@ _OPTIONS: Final = (
 
 Handler = Callable[[Any], Any]
 """Handles a method: returns an awaitable message, or an async generator of messages."""
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
@@ -72,57 +67,43 @@ class GrpcServer:
         self._requests_max = requests_max
         self._interceptors = interceptors
         self._tls = tls
-        self._allowed_subjects = allowed_subjects
+        self._allowed_subjects = allowed_subjects or AllowedSubjects()
         self._server: grpc.aio.Server | None = None
-        self._directory: tempfile.TemporaryDirectory[str] | None = None
-        self.port: int | None = None
-        """Its own port, if it has one."""
+        self.port = 0
+        """The port that it listens on, once it is started."""
 
-    async def start(self, host: str = "", port: int | None = None) -> None:
-        """Serve `dial`, and an address as well if a port is given; 0 is any port."""
+    async def start(self, host: str, port: int) -> None:
+        """Serve on an address; port 0 is any port."""
         assert self._server is None, "started twice"
-        assert self._tls is None or port is not None, "with TLS a port is required"
         self._server = grpc.aio.server(
             interceptors=self._interceptors,
             options=_OPTIONS,
             maximum_concurrent_rpcs=self._requests_max,
         )
         self._server.add_generic_rpc_handlers(self._handlers())
-        if self._tls is None:
-            # Only this user can open files in this temporary directory.
-            self._directory = tempfile.TemporaryDirectory(prefix="kafscale-")
-            self._server.add_insecure_port(f"unix:{self._socket}")
-        if port is not None:
-            try:
-                self.port = self._listen(self._server, str(Address(host, port)))
-            except RuntimeError as error:
-                await self.close()
-                raise ConfigError(f"the control plane cannot listen on {host}:{port}") from error
-        await self._server.start()
-
-    async def dial(self) -> Streams:
-        """Open a connection to the server from inside the process."""
         try:
-            return await asyncio.open_unix_connection(self._socket)
-        except OSError as error:
-            raise ConnectionRefusedError("the control plane is closed") from error
+            self.port = self._listen(self._server, str(Address(host, port)))
+        except RuntimeError as error:
+            await self.close()
+            raise ConfigError(
+                f"the control plane cannot listen on {Address(host, port)}; choose another"
+                " broker.controlPort, or stop the process that uses it"
+            ) from error
+        await self._server.start()
+        if self._tls is None and not is_loopback(host):
+            logger.warning(
+                "control plane requires no certificate: set control.tls", host=host, port=self.port
+            )
 
     async def close(self) -> None:
         """Complete pending requests for a moment, and abort the rest."""
         if self._server is not None:
             await self._server.stop(CLOSE_SECONDS)
-        if self._directory is not None:
-            self._directory.cleanup()
 
     def _listen(self, server: grpc.aio.Server, target: str) -> int:
         if self._tls is None:
             return server.add_insecure_port(target)
         return server.add_secure_port(target, self._tls.credentials)
-
-    @property
-    def _socket(self) -> str:
-        assert self._directory is not None, "not started"
-        return str(Path(self._directory.name) / "control")
 
     # --- methods ------------------------------------------------------------------------------
 
@@ -191,8 +172,13 @@ class GrpcServer:
         return handle
 
     def _authorize(self, method: Method, context: Context) -> None:
-        if self._allowed_subjects is not None:
-            self._allowed_subjects.authorize(method.name, context)
+        meant = dict(context.invocation_metadata() or ()).get(BROKER_KEY, self._identity)
+        if meant != self._identity:
+            raise WrongBrokerError(
+                f"this is broker {self._identity}, not {meant!s}: a control plane on 127.0.0.1 can"
+                " be reached from its own machine only; set broker.controlHost, and control.tls"
+            )
+        self._allowed_subjects.authorize(method.name, context)
 
     async def _abort(self, method: Method, context: Context, error: Exception) -> None:
         status = status_of(error)
@@ -210,13 +196,14 @@ class ControlServer(GrpcServer):
         self,
         broker: ControlledBroker,
         *,
+        clock: Callable[[], int] = clock,
         interceptors: Sequence[grpc.aio.ServerInterceptor] = (),
         tls: ServerTls | None = None,
         allowed_subjects: AllowedSubjects | None = None,
     ) -> None:
         self._broker = broker
         self._feed = AssignmentFeed(broker.partition_owners)
-        handlers = ControlService(broker, self._feed, Samples()).handlers()
+        handlers = ControlService(broker, self._feed, Samples(clock)).handlers()
         assert handlers.keys() == METHODS.keys(), "every declared method has a handler"
         super().__init__(
             str(broker.id),
@@ -226,7 +213,7 @@ class ControlServer(GrpcServer):
             allowed_subjects=allowed_subjects,
         )
 
-    async def start(self, host: str = "", port: int | None = None) -> None:
+    async def start(self, host: str, port: int) -> None:
         self._broker.subscribe(self._feed.changed)
         await super().start(host, port)
 

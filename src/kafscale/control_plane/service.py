@@ -119,7 +119,7 @@ class ControlService:
     async def get_status(self, request: BrokerStatusRequest) -> BrokerStatusResponse:
         status = await self._broker.status(with_partitions=not request.without_partitions)
         if request.with_samples:
-            status.samples.extend(self._samples.newest())
+            status.samples.extend(self._samples.fresh())
         return status
 
     async def drain_partitions(self, request: DrainPartitionsRequest) -> DrainPartitionsResponse:

@@ -12,6 +12,7 @@ certificates.
 import asyncio
 import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,10 @@ audit = get_logger("kafscale.audit")
 
 HANDSHAKE_SECONDS_MAX: Final = 10.0
 """How long the TLS handshake may take."""
+ANONYMOUS: Final = "ANONYMOUS"
+"""The principal of clients without a certificate, as in Kafka."""
+peer_names: Final[ContextVar[frozenset[str]]] = ContextVar("peer_names", default=frozenset())
+"""The names in the certificate of the client whose request is being handled."""
 READ_ONLY_METHODS: Final = frozenset({"GetStatus", "StreamMetrics", "WatchAssignments"})
 """Methods that change nothing."""
 
@@ -77,8 +82,8 @@ class ServerTls:
 class AllowedSubjects:
     """Authorizes clients by the names in their certificates.
 
-    A client that is not listed is rejected; an empty list allows every client with a certificate of
-    the right CA, which TLS checks. Every rejection, and every request that changes the cluster, is
+    A client that is not listed is rejected; an empty list allows every client that TLS accepts, or
+    every client without TLS. Every rejection, and every request that changes the cluster, is
     written to the audit log.
     """
 
@@ -89,12 +94,14 @@ class AllowedSubjects:
     def authorize(self, method: str, context: grpc.aio.ServicerContext[Any, Any]) -> None:
         """Log a request; raises `ClusterAuthorizationError` if the client is not allowed."""
         auth_context = context.auth_context()
+        names = _names(auth_context)
+        peer_names.set(names)
         facts = {
-            "principal": _subject(auth_context),
+            "principal": _subject(auth_context) or ANONYMOUS,
             "client": context.peer(),
             "api": f"control.{method}",
         }
-        if self._allowed and self._allowed.isdisjoint(_names(auth_context)):
+        if self._allowed and self._allowed.isdisjoint(names):
             audit.warning("access denied", **facts)
             raise ClusterAuthorizationError(
                 f"{facts['principal']} may not use the control plane (control.allowedSubjects)"
@@ -161,14 +168,14 @@ def _first_name(certificate: dict[str, Any]) -> str:
     return names[0] if names else ""
 
 
-def _names(auth_context: Mapping[str, Iterable[bytes]]) -> set[str]:
+def _names(auth_context: Mapping[str, Iterable[bytes]]) -> frozenset[str]:
     """The names of a client, from the gRPC auth context.
 
     >>> sorted(_names({"x509_common_name": [b"alice"], "peer_dns": [b"a.example.com"]}))
     ['a.example.com', 'alice']
     """
     encoded = (*auth_context.get("x509_common_name", ()), *auth_context.get("peer_dns", ()))
-    return {name.decode(errors="replace") for name in encoded}
+    return frozenset(name.decode(errors="replace") for name in encoded)
 
 
 def _subject(auth_context: Mapping[str, Iterable[bytes]]) -> str:

@@ -6,7 +6,10 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final, NamedTuple
 
 PORT_DEFAULT: Final = 9092
-CONTROL_PORT_DEFAULT: Final = 9093
+CONTROL_PORT_DEFAULT: Final = 9095
+ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - a server on it listens on all addresses.
+ANY_ADDRESSES: Final = frozenset({ANY_ADDRESS, "::"})
+LOOPBACK: Final = "127.0.0.1"
 _ADDRESS: Final = re.compile(
     r"(?:\[(?P<bracketed>[^\]]+)\]|(?P<host>[^\s:/@,]+))(?::(?P<port>\d+))?"
 )
@@ -39,6 +42,18 @@ def parse_ip(text: str) -> IPv4Address | IPv6Address:
     """Parse an IP address; one that a dual-stack socket shows as mapped IPv6 becomes IPv4."""
     found = ip_address(text)
     return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on the same machine can connect to a server on this host.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("b-0")
+    (True, True, True, False)
+    """
+    try:
+        return parse_ip(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 @lru_cache(4_096)

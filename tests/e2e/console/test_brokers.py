@@ -58,7 +58,7 @@ def kafscale(cluster):
 
 
 def control(cluster, broker_id):
-    return f"127.0.0.1:{cluster.nodes[broker_id].broker.metrics_port}"
+    return cluster.nodes[broker_id].broker.control_address
 
 
 def states(console_client):

@@ -29,7 +29,7 @@ def broker(start_broker):
 def connections(broker, **settings):
     named = {
         "bootstrap_servers": broker.address,
-        "control_servers": f"127.0.0.1:{broker.metrics_port}",
+        "control_servers": broker.control_address,
     } | settings
     return ClusterConnections(
         load({f"KAFSCALE_{name.upper()}": text for name, text in named.items()})
@@ -151,25 +151,21 @@ def test_take_snapshot_of_a_missing_cluster(broker):
 
 def test_take_snapshot_with_control_plane_tls(start_broker, tmp_path):
     created = make_certificates(tmp_path, "operator")
-    port = free_port()
     broker = start_broker(
-        control_addr=f"127.0.0.1:{port}",
         control_tls_enabled="true",
         control_tls_cert_file=str(created.server_certificate),
         control_tls_key_file=str(created.server_key),
         control_tls_ca_file=str(created.authority),
     )
     settings = {
-        "control_servers": f"localhost:{port}",
+        "control_servers": broker.control_address,
         "client_control_tls": "true",
         "client_tls_ca_file": str(created.authority),
         "client_tls_cert_file": str(created.users["operator"].certificate),
         "client_tls_key_file": str(created.users["operator"].key),
     }
-    for metrics_port, is_measured in ((broker.metrics_port, True), (free_port(), False)):
-        named = settings | {"broker_metrics_port": str(metrics_port)}
-        snapshot = asyncio.run(take_snapshot(connections(broker, **named)))
-        (one,) = snapshot.brokers
-        assert one.state == "ready"
-        assert (one.metrics is not None) == is_measured
-        assert one.metrics_problem is None
+    snapshot = asyncio.run(take_snapshot(connections(broker, **settings)))
+    (one,) = snapshot.brokers
+    assert one.state == "ready"
+    assert one.metrics is not None
+    assert one.metrics_problem is None

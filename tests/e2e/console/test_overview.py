@@ -35,7 +35,7 @@ def console_client(tmp_path, broker):
 
 @pytest.fixture
 def kafscale(broker):
-    return Shell(broker.address, control_servers=f"127.0.0.1:{broker.metrics_port}")
+    return Shell(broker.address, control_servers=broker.control_address)
 
 
 def produce(broker, topic, count):

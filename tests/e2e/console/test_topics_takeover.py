@@ -28,9 +28,7 @@ def cluster(tmp_path):
 def console_client(tmp_path, cluster):
     settings = broker_settings(cluster.s3.bucket) | {
         "bootstrap_servers": cluster.bootstrap,
-        "control_servers": ",".join(
-            f"127.0.0.1:{node.broker.metrics_port}" for node in cluster.nodes.values()
-        ),
+        "control_servers": ",".join(node.broker.control_address for node in cluster.nodes.values()),
     }
     with ConsoleProcess(tmp_path / "console", **settings) as console:
         yield console.client()

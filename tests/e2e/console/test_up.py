@@ -18,9 +18,14 @@ pytestmark = pytest.mark.timeout(120)
 
 class Up:
     def __init__(self, directory: Path, **settings: str) -> None:
-        ports = [free_port() for _ in range(3)]
-        self.kafka, self.metrics, self.console = ports
-        names = ("KAFSCALE_BROKER_PORT", "KAFSCALE_BROKER_METRICS_PORT", "KAFSCALE_UI_PORT")
+        ports = [free_port() for _ in range(4)]
+        self.kafka, self.metrics, _control, self.console = ports
+        names = (
+            "KAFSCALE_BROKER_PORT",
+            "KAFSCALE_BROKER_METRICS_PORT",
+            "KAFSCALE_BROKER_CONTROL_PORT",
+            "KAFSCALE_UI_PORT",
+        )
         clean = {name: text for name, text in os.environ.items() if not name.startswith("KAFSCALE")}
         self.log = directory / "up.log"
         with self.log.open("wb") as output:
@@ -74,7 +79,8 @@ def test_up_prints_addresses_and_stops_on_ctrl_c(tmp_path):
     with Up(tmp_path, **login) as up:
         up.wait_for("Ctrl-C")
         output = up.output()
-        assert f"localhost:{up.kafka}" in output
+        assert f"localhost:{up.kafka}\n" in output
+        assert f"KAFSCALE_BROKER_ADDR=:{up.kafka} opens it to others" in output
         assert f"http://localhost:{up.metrics}/metrics" in output
         assert f"http://127.0.0.1:{up.console}" in output
         assert f"as {USERNAME}" in output

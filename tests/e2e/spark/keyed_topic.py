@@ -45,7 +45,7 @@ class KeyedTopic:
     ) -> None:
         """Create the topic; by default, records are in the data directory of the broker."""
         self.broker = broker
-        self.control = (f"127.0.0.1:{broker.metrics_port}",)
+        self.control = (broker.control_address,)
         self.shell = Shell(broker.address, control_servers=self.control[0])
         self.location = location or Location.parse(str(broker.data))
         self.written: list[ReadRecord] = []

@@ -82,8 +82,8 @@ def test_other_jobs_write_run_records(kafscale, broker):
     calls = {
         "scrub": (),
         "report": (),
-        "merge": ("--control", f"127.0.0.1:{broker.metrics_port}"),
-        "compact": ("--control", f"127.0.0.1:{broker.metrics_port}"),
+        "merge": ("--control", broker.control_address),
+        "compact": ("--control", broker.control_address),
         "replay": ("orders", "replayed"),
         "restore": ("orders", "restored"),
         "mirror": ("--from", broker.address, "--prefix", "mirrored.", "--topic", "orders"),

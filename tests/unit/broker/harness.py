@@ -54,7 +54,10 @@ def run(
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(checked())
-    assert not unhandled
+    # gRPC polls for all loops of a process: completions of a former test's loop, which is closed,
+    # are reported to the current one.
+    own = [each for each in unhandled if "PollerCompletionQueue" not in str(each.get("message"))]
+    assert not own, own
 
 
 async def run_pending(count: int = 3) -> None:

@@ -5,7 +5,12 @@ import os
 import pytest
 import typer
 
-from kafscale.cli.connection import bootstrap_addresses, client_security, control_addresses
+from kafscale.cli.connection import (
+    bootstrap_addresses,
+    client_security,
+    control_addresses,
+    control_tls,
+)
 from kafscale.cli.main import app
 from kafscale.client.security import PLAINTEXT
 
@@ -86,12 +91,26 @@ def test_command_config_applies_to_one_command(kafscale, tmp_path):
     assert client_security() == PLAINTEXT
 
 
+def test_control_plane_uses_the_files_of_kafka_clients_unless_it_has_its_own(monkeypatch):
+    monkeypatch.setenv("KAFSCALE_CLIENT_TLS_CA_FILE", "ca")
+    monkeypatch.setenv("KAFSCALE_CLIENT_TLS_CERT_FILE", "crt")
+    monkeypatch.setenv("KAFSCALE_CLIENT_TLS_KEY_FILE", "key")
+    assert control_tls() is None
+    monkeypatch.setenv("KAFSCALE_CLIENT_CONTROL_TLS_ENABLED", "true")
+    tls = control_tls()
+    assert (tls.ca_file, tls.cert_file, tls.key_file) == ("ca", "crt", "key")
+    # A certificate and a key are a pair: a key of the other certificate would not match.
+    monkeypatch.setenv("KAFSCALE_CLIENT_CONTROL_TLS_CERT_FILE", "control.pem")
+    tls = control_tls()
+    assert (tls.ca_file, tls.cert_file, tls.key_file) == ("ca", "control.pem", "")
+
+
 def test_control_option_overrides_the_settings(monkeypatch):
     for name in [name for name in os.environ if name.startswith("KAFSCALE_")]:
         monkeypatch.delenv(name)
-    assert control_addresses("") == [("localhost", 9093)]
+    assert control_addresses("") == [("localhost", 9095)]
     monkeypatch.setenv("KAFSCALE_CONTROL_SERVERS", "a:1,b")
-    assert control_addresses("") == [("a", 1), ("b", 9093)]
-    assert control_addresses("c:3, [::1]") == [("c", 3), ("::1", 9093)]
+    assert control_addresses("") == [("a", 1), ("b", 9095)]
+    assert control_addresses("c:3, [::1]") == [("c", 3), ("::1", 9095)]
     with pytest.raises(typer.BadParameter, match="expected host:port"):
         control_addresses("c:d")

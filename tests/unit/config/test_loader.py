@@ -5,11 +5,12 @@ import yaml
 
 from kafscale.config import SETTINGS, Config, load
 from kafscale.errors import ConfigError
+from kafscale.net.address import ANY_ADDRESS
 
 FULL_FILE = """
 broker:
   id: ""                          # from the host name
-  host: "0.0.0.0"
+  host: ""
   port: 9092
   metricsPort: 9093
 network:
@@ -197,9 +198,6 @@ def test_effective_configuration_round_trips_as_a_file(write):
     assert load({}, write(yaml.safe_dump(config.effective()))) == config
 
 
-EVERYWHERE = Config().broker.host
-
-
 def test_setting_is_set_by_each_of_its_variables():
     for setting in SETTINGS:
         shown = setting.type.show(setting.default)
@@ -240,7 +238,7 @@ def test_cache_bytes_override_cache_size():
     ("address", "host", "port"),
     [
         ("localhost:1001", "localhost", 1001),
-        (":1001", EVERYWHERE, 1001),
+        (":1001", ANY_ADDRESS, 1001),
         ("[::1]:1001", "::1", 1001),
         ("10.0.0.7:0", "10.0.0.7", 0),
     ],
@@ -248,11 +246,27 @@ def test_cache_bytes_override_cache_size():
 def test_address_sets_host_and_port(address, host, port):
     broker = load({"KAFSCALE_METRICS_ADDR": address}).broker
     assert (broker.metrics_host, broker.metrics_port) == (host, port)
-    assert (broker.host, broker.port) == (EVERYWHERE, 9092)
+    assert (broker.host, broker.port) == ("", 9092)
     broker = load({"KAFSCALE_BROKER_ADDR": address}).broker
     assert (broker.host, broker.port) == (host, port)
     broker = load({"KAFSCALE_CONTROL_ADDR": address}).broker
     assert (broker.control_host, broker.control_port) == (host, port)
+
+
+@pytest.mark.parametrize(
+    ("environ", "host"),
+    [
+        ({}, "127.0.0.1"),
+        ({"KAFSCALE_S3_BUCKET": "records"}, "127.0.0.1"),
+        ({"KAFSCALE_S3_BUCKET": "records", "KAFSCALE_ETCD_ENDPOINTS": "etcd:2379"}, ANY_ADDRESS),
+        ({"KAFSCALE_BROKER_ADDR": ":9092"}, ANY_ADDRESS),
+        ({"KAFSCALE_BROKER_HOST": "10.0.0.7"}, "10.0.0.7"),
+    ],
+)
+def test_embedded_broker_listens_on_this_machine_only_by_default(environ, host):
+    config = load(environ)
+    assert config.bind_address(config.broker.host) == host
+    assert config.broker.control_host == "127.0.0.1"
 
 
 def test_port_variable_overrides_address():

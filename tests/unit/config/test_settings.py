@@ -13,7 +13,7 @@ NAMED = """
 broker.id                     |              | KAFSCALE_BROKER_ID
 broker.rack                   |              | KAFSCALE_BROKER_RACK
 broker.leaseTtlMs             | 10000        | KAFSCALE_BROKER_LEASE_TTL_MS
-broker.host                   | 0.0.0.0      | KAFSCALE_BROKER_HOST
+broker.host                   |              | KAFSCALE_BROKER_HOST
 broker.port                   | 9092         | KAFSCALE_BROKER_PORT
 broker.advertisedHost         |              | KAFSCALE_BROKER_ADVERTISED_HOST
 broker.advertisedPort         |              | KAFSCALE_BROKER_ADVERTISED_PORT
@@ -22,10 +22,10 @@ broker.listeners              |              | KAFSCALE_BROKER_LISTENERS
 broker.advertisedListeners    |              | KAFSCALE_BROKER_ADVERTISED_LISTENERS
 broker.listenerSecurityProtocolMap | | KAFSCALE_BROKER_LISTENER_SECURITY_PROTOCOL_MAP
 broker.dataDir                | kafscale-data | KAFSCALE_DATA_DIR
-broker.metricsHost            | 0.0.0.0      | KAFSCALE_BROKER_METRICS_HOST
+broker.metricsHost            |              | KAFSCALE_BROKER_METRICS_HOST
 broker.metricsPort            | 9093         | KAFSCALE_BROKER_METRICS_PORT
-broker.controlHost            | 0.0.0.0      | KAFSCALE_BROKER_CONTROL_HOST
-broker.controlPort            |              | KAFSCALE_BROKER_CONTROL_PORT
+broker.controlHost            | 127.0.0.1    | KAFSCALE_BROKER_CONTROL_HOST
+broker.controlPort            | 9095         | KAFSCALE_BROKER_CONTROL_PORT
 broker.drainTimeoutSec        | 20           | KAFSCALE_BROKER_DRAIN_TIMEOUT_SEC
 broker.allowAdminApis         | true         | KAFSCALE_ALLOW_ADMIN_APIS
 broker.startupTimeoutSec      | 30           | KAFSCALE_STARTUP_TIMEOUT_SEC
@@ -208,8 +208,11 @@ client.tls.caFile             |              | KAFSCALE_CLIENT_TLS_CA_FILE
 client.tls.certFile           |              | KAFSCALE_CLIENT_TLS_CERT_FILE
 client.tls.keyFile            |              | KAFSCALE_CLIENT_TLS_KEY_FILE
 client.tls.verifyHostname     | true         | KAFSCALE_CLIENT_TLS_VERIFY_HOSTNAME
-client.controlTls             | false        | KAFSCALE_CLIENT_CONTROL_TLS
-client.controlServers         | localhost:9093 | KAFSCALE_CONTROL_SERVERS
+client.controlTls.enabled     | false        | KAFSCALE_CLIENT_CONTROL_TLS_ENABLED
+client.controlTls.caFile      |              | KAFSCALE_CLIENT_CONTROL_TLS_CA_FILE
+client.controlTls.certFile    |              | KAFSCALE_CLIENT_CONTROL_TLS_CERT_FILE
+client.controlTls.keyFile     |              | KAFSCALE_CLIENT_CONTROL_TLS_KEY_FILE
+client.controlServers         | localhost:9095 | KAFSCALE_CONTROL_SERVERS
 """
 ROWS = [[cell.strip() for cell in line.split("|")] for line in NAMED.strip().splitlines()]
 

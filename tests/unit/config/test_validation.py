@@ -95,7 +95,17 @@ MECHANISMS = {"KAFSCALE_SASL_ENABLED_MECHANISMS": "SCRAM-SHA-512"}
             (CONTROL | {f"KAFSCALE_CONTROL_TLS_{name}_FILE": ""}, f"but control.tls.{key} is not")
             for name, key in {"CERT": "certFile", "KEY": "keyFile", "CA": "caFile"}.items()
         ),
-        (CONTROL | {"KAFSCALE_CONTROL_ADDR": ":0"}, "but broker.controlPort is not set"),
+        *(
+            (
+                secured | {"KAFSCALE_CONTROL_ADDR": ":9095"},
+                "open to all on broker.controlHost 0.0.0.0",
+            )
+            for secured in (
+                SASL | MECHANISMS,
+                SSL | {"KAFSCALE_TLS_CLIENT_AUTH": "required", "KAFSCALE_TLS_CA_FILE": "/ca"},
+                {"KAFSCALE_AUTHORIZATION_ENABLED": "true"},
+            )
+        ),
         (CONTROL | {"KAFSCALE_CONTROL_TLS_ENABLED": "0"}, "but control.tls.enabled is false"),
         ({"KAFSCALE_CONTROL_ALLOWED_SUBJECTS": "operator"}, "but control.tls.enabled is false"),
         ({"KAFSCALE_S3_LATENCY_WARN_MS": "3001"}, "s3.latencyWarnMs is above s3.latencyCritMs"),
@@ -132,6 +142,9 @@ def test_invalid_combination_is_rejected(environ, problem):
         BUCKET | {"KAFSCALE_S3_ROLE_ARN": "arn:aws:iam::1:role/k", "KAFSCALE_S3_READ_REGION": "eu"},
         BUCKET | {"KAFSCALE_S3_CREDENTIAL_SOURCE": "file", "KAFSCALE_S3_PROFILE": "records"},
         BUCKET | KEYS | {"KAFSCALE_S3_ROLE_ARN": "arn:aws:iam::1:role/k"},
+        SASL | MECHANISMS,  # the control plane is on 127.0.0.1
+        SASL | MECHANISMS | CONTROL,
+        SSL | {"KAFSCALE_CONTROL_ADDR": ":9095"},  # no client has to authenticate
         {"KAFSCALE_USE_MEMORY_S3": "true"},
         {"KAFSCALE_S3_REGION": "eu-west-1"},
         {"KAFSCALE_BROKER_PORT": "0", "KAFSCALE_METRICS_ADDR": ":0", "KAFSCALE_CONTROL_ADDR": ":0"},

@@ -11,37 +11,48 @@ def sample(broker_id, timestamp_ms, **gauges):
     return MetricsSample(broker_id=broker_id, timestamp_ms=timestamp_ms, gauges=gauges)
 
 
-def test_newest_sample_of_each_broker_is_kept():
-    samples = Samples()
-    for received in (sample("1", 5, lag=1), sample("2", 1), sample("1", 9, lag=2), sample("1", 7)):
-        samples.take(received)
-    assert list(samples.newest()) == [sample("2", 1), sample("1", 9, lag=2)]
-
-
-def test_broker_silent_for_longest_is_evicted_first():
-    samples = Samples(brokers_max=2)
-    for received in (sample("1", 1), sample("2", 2), sample("1", 3), sample("3", 4)):
-        samples.take(received)
-    assert [kept.broker_id for kept in samples.newest()] == ["1", "3"]
-
-
-@pytest.mark.parametrize("received", [sample("", 1), sample("1", 1, a=1, b=2)])
-def test_invalid_samples_are_rejected(received):
-    samples = Samples(values_max=1)
-    with pytest.raises(InvalidRequestError):
-        samples.take(received)
-    assert not list(samples.newest())
-
-
-def cluster_sample(cluster_id, broker_id, timestamp_ms=1):
-    return MetricsSample(cluster_id=cluster_id, broker_id=broker_id, timestamp_ms=timestamp_ms)
-
-
 class Clock:
     now_ms = 1_000
 
     def __call__(self):
         return self.now_ms
+
+
+def test_newest_sample_of_each_broker_is_kept():
+    samples = Samples(Clock())
+    for received in (sample("1", 5, lag=1), sample("2", 1), sample("1", 9, lag=2), sample("1", 7)):
+        samples.take(received)
+    assert samples.fresh() == [sample("2", 1), sample("1", 9, lag=2)]
+
+
+def test_broker_silent_for_longest_is_evicted_first():
+    samples = Samples(Clock(), brokers_max=2)
+    for received in (sample("1", 1), sample("2", 2), sample("1", 3), sample("3", 4)):
+        samples.take(received)
+    assert [kept.broker_id for kept in samples.fresh()] == ["1", "3"]
+
+
+def test_silent_broker_has_no_sample():
+    clock = Clock()
+    samples = Samples(clock, fresh_ms=100)
+    samples.take(sample("1", 1))
+    clock.now_ms += 101
+    assert samples.fresh() == []
+
+
+@pytest.mark.parametrize(
+    "received",
+    [sample("", 1), sample("1", 1, a=1, b=2), sample("1", 61_001), sample("1", 2**63 - 1)],
+)
+def test_invalid_samples_are_rejected(received):
+    samples = Samples(Clock(), values_max=1)
+    with pytest.raises(InvalidRequestError):
+        samples.take(received)
+    assert not samples.fresh()
+
+
+def cluster_sample(cluster_id, broker_id, timestamp_ms=1):
+    return MetricsSample(cluster_id=cluster_id, broker_id=broker_id, timestamp_ms=timestamp_ms)
 
 
 def test_fresh_samples_by_cluster():

@@ -22,7 +22,8 @@ from unit.control_plane.scripted_broker import ORDERS_0, ORDERS_1, ScriptedBroke
 
 
 def service_of(broker, **bounds):
-    return ControlService(broker, AssignmentFeed(broker.partition_owners), Samples(), **bounds)
+    samples = Samples(lambda: 1_000)
+    return ControlService(broker, AssignmentFeed(broker.partition_owners), samples, **bounds)
 
 
 async def streamed(*samples):

@@ -108,7 +108,7 @@ def test_tls_client_at_a_plain_server(certificates):
     async def scenario():
         server = ControlServer(ScriptedBroker())
         await server.start("127.0.0.1", 0)
-        with pytest.raises(UnreachableError, match=r"\(controlTls\)|closed the connection"):
+        with pytest.raises(UnreachableError, match=r"\(client.controlTls\)|closed the connection"):
             await status(f"127.0.0.1:{server.port}", client_tls(certificates, certificates))
         await server.close()
 

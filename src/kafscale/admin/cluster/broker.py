@@ -2,9 +2,8 @@
 
 Invariant: a broker that hangs costs `POLL_SECONDS_MAX` and is reported as unreachable.
 
-Metrics are served on the port of the control plane. If the control plane uses TLS, it has a port of
-its own; metrics are then expected on the same host, on the port that the settings name for all
-brokers.
+A broker responds where its metrics are. If they are served on all its addresses, they are read from
+the host of its control plane.
 """
 
 import asyncio
@@ -18,7 +17,7 @@ from kafscale.config.sections.security import ClientTls
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.messages import BrokerStatusResponse, BrokerSummary
 from kafscale.errors import KafscaleError
-from kafscale.net.address import Address
+from kafscale.net.address import ANY_ADDRESSES, Address, is_loopback
 
 POLL_SECONDS_MAX: Final = 2.0
 
@@ -88,34 +87,32 @@ async def query(
     address: Address,
     tls: ClientTls | None,
     *,
-    metrics_port: int,
+    broker_id: str = "",
     metrics_addresses: Mapping[int, Address],
 ) -> BrokerResponse | KafscaleError:
     """Query the status and the metrics of the broker at an address; return errors.
 
-    `metrics_port` is where metrics are expected if the control plane uses TLS. `metrics_addresses`
-    has the addresses at which the metrics of brokers were found before.
+    `broker_id` is the broker that is expected there, if known. `metrics_addresses` has the
+    addresses at which the metrics of brokers were found before.
     """
-    status = await _query_status(address, tls)
+    status = await _query_status(address, tls, broker_id)
     if isinstance(status, KafscaleError):
         return status
-    broker_id = int(status.broker_id)
-    # Several brokers may share one address (a load balancer), so it is tried last.
-    candidates = list(dict.fromkeys((*_registered_addresses(status), address)))
-    if tls is not None:
-        candidates = [Address(each.host, metrics_port) for each in candidates]
-    known = [metrics_addresses[broker_id]] if broker_id in metrics_addresses else []
-    problem = None
-    for candidate in dict.fromkeys((*known, *candidates)):
+    own_id = int(status.broker_id)
+    candidates = _metrics_addresses(status, address)
+    if own_id in metrics_addresses:
+        candidates.insert(0, metrics_addresses[own_id])
+    problem = "its metrics are served to programs on its machine only: set broker.metricsHost"
+    for candidate in dict.fromkeys(candidates):
         try:
             metrics = parse(Exposition(await scrape(candidate, POLL_SECONDS_MAX)))
         except ScrapeError as error:
             problem = str(error)
             continue
-        control_address = candidate if tls is None else address
-        return BrokerResponse(broker_id, control_address, status, metrics, None, candidate)
-    # With TLS the port was only assumed, so missing metrics are not reported as a problem.
-    return BrokerResponse(broker_id, address, status, None, problem if tls is None else None, None)
+        registered = (each for each in _registered(status) if each.host == candidate.host)
+        own_address = next(registered, address)
+        return BrokerResponse(own_id, own_address, status, metrics, None, candidate)
+    return BrokerResponse(own_id, address, status, None, problem, None)
 
 
 def build(
@@ -202,10 +199,11 @@ def control_address(summary: BrokerSummary) -> Address | None:
 
 
 async def _query_status(
-    address: Address, tls: ClientTls | None
+    address: Address, tls: ClientTls | None, broker_id: str
 ) -> BrokerStatusResponse | KafscaleError:
+    client = ControlClient(str(address), tls, broker_id)
     try:
-        async with asyncio.timeout(POLL_SECONDS_MAX), ControlClient(str(address), tls) as client:
+        async with asyncio.timeout(POLL_SECONDS_MAX), client:
             return await client.status(with_partitions=True)
     except TimeoutError:
         return KafscaleError(f"no response from {address} within {POLL_SECONDS_MAX:g} s")
@@ -213,7 +211,24 @@ async def _query_status(
         return error
 
 
-def _registered_addresses(status: BrokerStatusResponse) -> list[Address]:
+def _metrics_addresses(status: BrokerStatusResponse, address: Address) -> list[Address]:
+    """Where the metrics of the broker may be that responded at an address.
+
+    Several brokers may share that address (a load balancer), so it is tried last. A loopback
+    address is that of the broker only if it responded on one, too.
+    """
+    if status.metrics_host in ANY_ADDRESSES:
+        hosts = [*(each.host for each in _registered(status)), address.host]
+    else:
+        hosts = [status.metrics_host]
+    return [
+        Address(host, status.metrics_port)
+        for host in hosts
+        if is_loopback(address.host) or not is_loopback(host)
+    ]
+
+
+def _registered(status: BrokerStatusResponse) -> list[Address]:
     """Where the responding broker has registered its control plane."""
     own = (each for each in status.brokers if each.broker_id == status.broker_id)
     return [address for each in own if (address := control_address(each)) is not None]

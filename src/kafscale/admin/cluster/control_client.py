@@ -69,7 +69,7 @@ class ClusterControlClient:
         if not broker.control_port:
             raise KafscaleError(f"broker {broker_id} has registered no control plane address")
         address = str(Address(broker.control_host or broker.host, broker.control_port))
-        client = await self._stack.enter_async_context(ControlClient(address, self._tls))
+        client = await self._stack.enter_async_context(ControlClient(address, self._tls, broker_id))
         self._clients[broker_id] = client
         return client
 

@@ -20,7 +20,7 @@ control plane and from metrics.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -73,7 +73,6 @@ class ClusterPoller:
     def __init__(self, connections: ClusterConnections, now_ms: Callable[[], int] = clock) -> None:
         self._connections = connections
         self._now_ms = now_ms
-        self._metrics_port = connections.config.broker.metrics_port
         self._control_addresses: dict[int, Address] = {}
         self._metrics_addresses: dict[int, Address] = {}
         self._cluster_id = ""
@@ -109,34 +108,41 @@ class ClusterPoller:
 
     async def _query_brokers(self) -> Responses:
         """Query the known brokers or else those of the settings, then all brokers they list."""
-        responses = await self._query(self._control_addresses.values())
+        responses = await self._query(dict.fromkeys(self._control_addresses.values(), ""))
         if not _successful(responses):
             configured = self._connections.control_addresses
-            responses |= await self._query(each for each in configured if each not in responses)
+            responses |= await self._query(
+                {each: "" for each in configured if each not in responses}
+            )
         responded = {each.broker_id for each in _successful(responses)}
-        others = (
-            cluster_broker.control_address(summary)
+        others = {
+            cluster_broker.control_address(summary): str(broker_id)
             for broker_id, summary in _summaries(_successful(responses)).items()
             if broker_id not in responded
-        )
+        }
         return responses | await self._query(
-            each for each in others if each is not None and each not in responses
+            {
+                address: broker_id
+                for address, broker_id in others.items()
+                if address is not None and address not in responses
+            }
         )
 
-    async def _query(self, addresses: Iterable[Address]) -> Responses:
-        chosen = list(dict.fromkeys(addresses))[:BROKERS_MAX]
+    async def _query(self, addresses: Mapping[Address, str]) -> Responses:
+        """Query the addresses; with each is the id of the broker expected there, or nothing."""
+        chosen = list(addresses.items())[:BROKERS_MAX]
         responses = await asyncio.gather(
             *(
                 cluster_broker.query(
                     address,
                     self._connections.control_tls,
-                    metrics_port=self._metrics_port,
+                    broker_id=broker_id,
                     metrics_addresses=self._metrics_addresses,
                 )
-                for address in chosen
+                for address, broker_id in chosen
             )
         )
-        return dict(zip(chosen, responses, strict=True))
+        return dict(zip((address for address, _ in chosen), responses, strict=True))
 
     def _build_brokers(self, responses: Responses) -> tuple[tuple[BrokerStatus, ...], int | None]:
         """All brokers and the controller's id; keeps the addresses that worked."""
@@ -201,6 +207,11 @@ def _error_of(summary: BrokerSummary | None, responses: Responses) -> KafscaleEr
     response = responses.get(address) if address else None
     if isinstance(response, KafscaleError):
         return response
+    if response is not None:
+        return KafscaleError(
+            f"its control plane address {address} leads to broker {response.broker_id}: set"
+            " broker.controlHost to an address that other machines reach, and control.tls"
+        )
     return KafscaleError("the broker has registered no control plane address")
 
 

@@ -23,6 +23,7 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_broker, encode_broker
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.metadata.store.base import Compare, MetadataStore, Put
+from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
 
 logger = get_logger(__name__)
@@ -114,6 +115,13 @@ class Registration:
         self.broker: BrokerInfo | None = None
         """The registered broker of this session; None between two sessions."""
         self.restore_guard = RestoreGuard(store)
+
+    def set_control_address(self, address: Address) -> None:
+        """Set where the control plane of this broker is reached, before its first session."""
+        assert self.broker is None, "not registered yet"
+        self._template = replace(
+            self._template, control_host=address.host, control_port=address.port
+        )
 
     @property
     def lease_is_valid(self) -> bool:

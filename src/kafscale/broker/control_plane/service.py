@@ -16,9 +16,8 @@ from kafscale.broker.cluster.drain import Drainer
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.control_plane import status as control_plane_status
-from kafscale.broker.network.http import AdminHttp
+from kafscale.broker.network.sockets import reachable_host
 from kafscale.broker.services import Services
-from kafscale.config import Config
 from kafscale.config.sections.security import PeerTls
 from kafscale.config.watched_files import WatchedFiles
 from kafscale.control_plane.assignment_feed import PartitionOwners, partition_owners
@@ -37,7 +36,7 @@ from kafscale.errors import InvalidRequestError, NotOwnerError, UnknownTopicErro
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema.model import NO_BROKER, SHARD_COUNT, SHARDS_TOPIC
 from kafscale.metadata.topics.store import TopicStore
-from kafscale.net.address import Address
+from kafscale.net.address import Address, is_loopback
 from kafscale.observability.logging import get_logger
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.formats import object_keys
@@ -75,6 +74,9 @@ class BrokerParts:
     problems: Callable[[], Mapping[str, str]]
     """Why the broker cannot serve clients, by component."""
     store_health: Callable[[], str]
+    idle_seconds: Callable[[], float]
+    """How long no client has been connected."""
+    metrics_address: Address
     clock: Callable[[], int]
 
 
@@ -253,31 +255,23 @@ def _sorted(topic_partitions: Iterable[TopicPartition]) -> list[Partition]:
     return sorted(Partition(topic, number) for topic, number in topic_partitions)
 
 
-def control_address(config: Config, http: AdminHttp) -> Address:
-    """The address of the control plane, for the registration."""
-    if not config.control.tls.enabled:
-        return http.addresses[0]
-    assert config.broker.control_port, "checked by the config validation"
-    return Address(config.broker.control_host, config.broker.control_port)
-
-
 @asynccontextmanager
 async def control_plane(
-    services: Services, node: ClusterNode, http: AdminHttp
+    services: Services, node: ClusterNode, metrics_address: Address
 ) -> AsyncIterator[ControlServer]:
-    """Serve the control plane inside the block.
-
-    Without TLS, that is through `http`, and at its own port if one is set; with TLS, at its own
-    port only.
-    """
+    """Serve the control plane inside the block, and set its address in the registration."""
     settings, security = services.config.broker, services.config.control
-    broker = BrokerControlService(_parts(services, node))
-    tls = _tls(security.tls) if security.tls.enabled else None
-    allowed_subjects = AllowedSubjects(security.allowed_subjects) if tls else None
-    server = ControlServer(broker, tls=tls, allowed_subjects=allowed_subjects)
+    broker = BrokerControlService(_parts(services, node, metrics_address))
+    server = ControlServer(
+        broker,
+        tls=_tls(security.tls) if security.tls.enabled else None,
+        allowed_subjects=AllowedSubjects(security.allowed_subjects),
+    )
     await server.start(settings.control_host, settings.control_port)
-    if tls is None:
-        http.serve_control(server.dial)
+    host = reachable_host(settings.control_host)
+    if settings.advertised_host and not is_loopback(settings.control_host):
+        host = settings.advertised_host
+    services.registration.set_control_address(Address(host, server.port))
     try:
         yield server
     finally:
@@ -290,7 +284,7 @@ def _tls(settings: PeerTls) -> ServerTls:
     return ServerTls(settings, files.changed)
 
 
-def _parts(services: Services, node: ClusterNode) -> BrokerParts:
+def _parts(services: Services, node: ClusterNode, metrics_address: Address) -> BrokerParts:
     return BrokerParts(
         broker_id=services.node_id,
         cluster_id=services.cluster_id,
@@ -304,5 +298,7 @@ def _parts(services: Services, node: ClusterNode) -> BrokerParts:
         controller=node.controller,
         problems=services.health.problems,
         store_health=lambda: services.metrics.store_health.state,
+        idle_seconds=services.metrics.idle_seconds,
+        metrics_address=metrics_address,
         clock=services.clock,
     )

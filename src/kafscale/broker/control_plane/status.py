@@ -48,6 +48,9 @@ async def status(
         brokers=summaries(parts.cache),
         store_health=parts.store_health(),
         uptime_ms=parts.clock() - started_ms,
+        metrics_host=parts.metrics_address.host,
+        metrics_port=parts.metrics_address.port,
+        idle_seconds=parts.idle_seconds(),
     )
     if broker is None:
         return response

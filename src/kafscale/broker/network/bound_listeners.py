@@ -6,7 +6,7 @@ serve no client before the broker is ready.
 """
 
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -59,8 +59,20 @@ def serve(server: Server, bound_listeners: list[BoundListener]) -> None:
         server.serve(bound.sockets, bound.listener, bound.tls)
 
 
+def announcements(config: Config, bound_listeners: list[BoundListener]) -> Iterator[str]:
+    """The lines that the broker prints when it serves clients."""
+    for bound in bound_listeners:
+        for sock in bound.sockets:
+            yield describe(bound, address_of(sock))
+    if not config.broker.host and not config.broker.listeners and not config.etcd.endpoints:
+        yield (
+            "only programs on this machine can connect: set KAFSCALE_BROKER_ADDR="
+            f":{config.broker.port} to open the broker to the network"
+        )
+
+
 def describe(bound: BoundListener, address: Address) -> str:
-    """The line that the broker prints for a listener that serves clients."""
+    """The line for one address of a listener."""
     if bound.listener.protocol is SecurityProtocol.PLAINTEXT:
         return f"broker listening on {address}"
     return f"broker listening on {address} ({bound.listener.protocol})"

@@ -11,16 +11,10 @@ limit, bodies are not read, and few connections are served. A new connection is 
 takes the place of the one whose request, or wait for one, began longest ago, so that clients that
 send or read nothing cannot keep out the probes of Kubernetes. The exposition yields to the event
 loop after every metric, so that a scrape does not delay Kafka's clients.
-
-The control plane shares this port: an HTTP/2 client opens with a preface that reads like the head
-of a request (`PRI * HTTP/2.0`), after which the connection is passed to the gRPC server. Such
-connections are long-lived, so they have a limit of their own and cannot starve health checks. Bytes
-are read no faster than the other side accepts them. When one side closes, the bytes it has sent are
-delivered, and then both connections are closed.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final
 
@@ -38,14 +32,8 @@ _HEAD_BYTES_MAX: Final = 8 * 1024
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _TOO_LARGE: Final = b""
 """Stands for a head that exceeds the limit."""
-_HTTP2_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\n"
-"""The part that reads like a head; six more bytes of the preface follow (RFC 9113, 3.4)."""
 _JSON: Final = "application/json"
 _PATHS: Final = ("/health", "/healthz", "/metrics", "/readyz")
-CHUNK_BYTES: Final = 64 * 1024
-"""How much is relayed at once."""
-
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class RequestHead(msgspec.Struct, frozen=True):
@@ -74,21 +62,16 @@ class AdminHttp:
         *,
         request_seconds_max: float = 10.0,
         connections_max: int = 64,
-        control_connections_max: int = 64,
     ) -> None:
         """`readiness` returns the problems that keep the broker from serving clients, by name."""
         self._metrics = metrics
         self._readiness = readiness
         self._request_seconds_max = request_seconds_max
         self._connections_max = connections_max
-        self._connect_control: Callable[[], Awaitable[Streams]] | None = None
-        self._control_connections_max = control_connections_max
-        self._control_connections = 0
         self._closed = False
         self._servers: list[asyncio.Server] = []
-        self._connections: set[asyncio.Task[None]] = set()
-        self._http: dict[asyncio.Task[None], None] = {}
-        """Those that are not relayed, ordered by when their last request could begin."""
+        self._connections: dict[asyncio.Task[None], None] = {}
+        """Ordered by when their last request could begin."""
         self.addresses: list[Address] = []
 
     async def listen(self, host: str, port: int) -> None:
@@ -97,10 +80,6 @@ class AdminHttp:
             self._servers.append(
                 await asyncio.start_server(self._on_connected, sock=bound, limit=_HEAD_BYTES_MAX)
             )
-
-    def serve_control(self, connect: Callable[[], Awaitable[Streams]]) -> None:
-        """Relay clients of the control plane to the server that `connect` connects to."""
-        self._connect_control = connect
 
     async def close(self) -> None:
         self._closed = True
@@ -115,19 +94,16 @@ class AdminHttp:
         if self._closed:
             writer.close()
             return
-        if len(self._http) >= self._connections_max:
-            oldest = next(iter(self._http))
-            del self._http[oldest]
-            oldest.cancel()
+        open_ones = [each for each in self._connections if not each.cancelling()]
+        if len(open_ones) >= self._connections_max:
+            open_ones[0].cancel()
 
         def end(connection: "asyncio.Task[None]") -> None:
-            self._connections.discard(connection)
-            self._http.pop(connection, None)
+            self._connections.pop(connection, None)
             writer.close()
 
         connection = asyncio.get_running_loop().create_task(self._run(reader, writer))
-        self._connections.add(connection)
-        self._http[connection] = None
+        self._connections[connection] = None
         connection.add_done_callback(end)
 
     async def _run(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -145,19 +121,15 @@ class AdminHttp:
         this = asyncio.current_task()
         assert this is not None
         while keeps_alive:
-            self._http.pop(this, None)
-            self._http[this] = None
+            self._connections.pop(this, None)
+            self._connections[this] = None
             # One limit for both directions: a client may be slow neither to send nor to read.
             async with asyncio.timeout(self._request_seconds_max):
                 try:
                     received = await reader.readuntil(_END_OF_HEAD)
                 except asyncio.LimitOverrunError:
                     received = _TOO_LARGE
-                is_control = received == _HTTP2_PREFACE and self._connect_control is not None
-                keeps_alive = not is_control and await self._respond(received, writer)
-            if is_control:
-                self._http.pop(this, None)
-                await self._relay_control((reader, writer))
+                keeps_alive = await self._respond(received, writer)
 
     async def _respond(self, received: bytes, writer: asyncio.StreamWriter) -> bool:
         """Respond to a request; returns whether to keep the connection."""
@@ -170,19 +142,6 @@ class AdminHttp:
             writer.write(render(response, keeps_alive=head.keeps_alive, with_body=with_body))
         await writer.drain()
         return isinstance(head, RequestHead) and head.keeps_alive
-
-    async def _relay_control(self, client: Streams) -> None:
-        """Relay a client that has sent the HTTP/2 preface to the control plane."""
-        assert self._connect_control is not None
-        if self._control_connections >= self._control_connections_max:
-            return
-        self._control_connections += 1
-        try:
-            server = await self._connect_control()
-            server[1].write(_HTTP2_PREFACE)
-            await relay(client, server)
-        finally:
-            self._control_connections -= 1
 
     async def _response(self, head: RequestHead) -> Response:
         if head.path not in _PATHS:
@@ -245,27 +204,3 @@ def render(response: Response, *, keeps_alive: bool, with_body: bool) -> bytes:
 
 def _json(value: object) -> bytes:
     return msgspec.json.encode(value) + b"\n"
-
-
-async def relay(one: Streams, other: Streams) -> None:
-    """Relay bytes in both directions until one side closes, then close both connections."""
-    (reader, writer), (other_reader, other_writer) = one, other
-    pumps = [
-        asyncio.ensure_future(_pump(reader, other_writer)),
-        asyncio.ensure_future(_pump(other_reader, writer)),
-    ]
-    try:
-        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        # Before any await, because this may be cancelled a second time.
-        writer.close()
-        other_writer.close()
-        for pump in pumps:
-            pump.cancel()
-        await asyncio.gather(*pumps, return_exceptions=True)
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while chunk := await reader.read(CHUNK_BYTES):
-        writer.write(chunk)
-        await writer.drain()

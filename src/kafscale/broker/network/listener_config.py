@@ -5,15 +5,13 @@ advertised addresses of the listener that they connected to. This module is pure
 """
 
 import enum
-from typing import Final
 
 import msgspec
 
 from kafscale.config import Config
 from kafscale.config.sections.security import PROTOCOLS
 from kafscale.errors import ConfigError
-
-ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - the meaning of an empty host.
+from kafscale.net.address import ANY_ADDRESS
 
 
 class SecurityProtocol(enum.StrEnum):
@@ -54,7 +52,7 @@ def configured_listeners(config: Config) -> list[Listener]:
             Listener(
                 name=settings.security_protocol,
                 protocol=SecurityProtocol(settings.security_protocol),
-                host=settings.host,
+                host=config.bind_address(settings.host),
                 port=settings.port,
                 advertised_host=settings.advertised_host,
                 advertised_port=settings.advertised_port,

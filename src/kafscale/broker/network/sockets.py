@@ -8,10 +8,11 @@ inherit them, and because the receive window is scaled when a connection is esta
 import asyncio
 import socket
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from kafscale.errors import OperatingError
-from kafscale.net.address import Address
+from kafscale.net.address import ANY_ADDRESSES, Address
 
 
 async def bind_host(
@@ -62,6 +63,12 @@ def bind_all(
             listener.close()
         raise
     return listeners
+
+
+@cache  # Finding our name may need a DNS query, and every listener needs it.
+def reachable_host(host: str) -> str:
+    """A host that others can connect to: the host name, if we listen on all addresses."""
+    return socket.getfqdn() if host in ANY_ADDRESSES else host
 
 
 def address_of(listener: socket.socket) -> Address:

@@ -190,7 +190,7 @@ def client_settings(certificates: "DevCertificates", user: "Credential") -> dict
         "KAFSCALE_CLIENT_TLS_CA_FILE": str(certificates.authority),
         "KAFSCALE_CLIENT_TLS_CERT_FILE": str(user.certificate),
         "KAFSCALE_CLIENT_TLS_KEY_FILE": str(user.key),
-        "KAFSCALE_CLIENT_CONTROL_TLS": "true",
+        "KAFSCALE_CLIENT_CONTROL_TLS_ENABLED": "true",
         "KAFSCALE_CONTROL_SERVERS": f"localhost:{CONTROL_PORT}",
     }
 

@@ -19,6 +19,7 @@ from kafscale.cli.output import print_line
 from kafscale.config import Config
 from kafscale.config.model import BY_PATH, DEFAULT
 from kafscale.errors import KafscaleError
+from kafscale.net.address import ANY_ADDRESSES, is_loopback, parse
 
 START_SECONDS_MAX: Final = 90.0
 STOP_SECONDS_MAX: Final = 40.0
@@ -59,7 +60,7 @@ async def _serve(config: Config, file: Path | None, children: list[Process]) -> 
     kafka = _local_address(await _start_child("broker", file, _unset(config, logs), children))
     servers = {
         "client.bootstrapServers": kafka,
-        "client.controlServers": f"localhost:{config.broker.metrics_port}",
+        "client.controlServers": f"localhost:{config.broker.control_port}",
     }
     console = await _start_child("console", file, _unset(config, logs | servers), children)
     for label, value in _summary(config, kafka, console):
@@ -122,17 +123,17 @@ def _unset(config: Config, values: Mapping[str, str]) -> dict[str, str]:
 
 def _local_address(address: str) -> str:
     """The address for clients on this machine, also if the broker listens on all addresses."""
-    host, _, port = address.rpartition(":")
-    return f"localhost:{port}" if host in {"0.0.0.0", "[::]"} else address  # noqa: S104
+    host, port = parse(address)
+    return f"localhost:{port}" if host in ANY_ADDRESSES or is_loopback(host) else address
 
 
 def _summary(config: Config, kafka: str, console: str) -> list[tuple[str, str]]:
     port, ui = config.broker.metrics_port, config.ui
-    lines = [
-        ("kafka", kafka),
-        ("metrics", f"http://localhost:{port}/metrics"),
-        ("console", console),
-    ]
+    lines = [("kafka", kafka)]
+    if is_loopback(config.bind_address(config.broker.host)):
+        address = f":{config.broker.port}"
+        lines.append(("", f"this machine only; KAFSCALE_BROKER_ADDR={address} opens it to others"))
+    lines += [("metrics", f"http://localhost:{port}/metrics"), ("console", console)]
     if ui.username and ui.password:
         lines.append(("log in", f"as {ui.username}"))
     else:

@@ -6,6 +6,7 @@ from kafscale.config.schema import setting
 from kafscale.config.sections.security import PROTOCOLS
 from kafscale.config.types import (
     HOST,
+    HOST_OR_EMPTY,
     PORT,
     Boolean,
     Choice,
@@ -37,9 +38,11 @@ class Broker:
     milliseconds. 10 seconds tolerate a short outage of etcd or of the network, and limit how long
     the partitions of a failed broker are unavailable."""
 
-    host: str = setting("0.0.0.0", HOST)  # noqa: S104 - a broker exists to be reached.
-    """The address of the listener for Kafka clients. By default all addresses, because inside a pod
-    the network policy decides who can connect."""
+    host: str = setting("", HOST_OR_EMPTY)
+    """The address of the listener for Kafka clients. Empty, the default, depends: brokers with etcd
+    listen on all addresses (`0.0.0.0`), because clients and other brokers are elsewhere; an
+    embedded broker listens on `127.0.0.1` only, because it requires no login unless it is
+    configured. Set `0.0.0.0` to open it to the network; the images do."""
 
     port: int = setting(9092, PORT)
     """The port of the listener for Kafka clients; 0 takes any free port. 9092 is Kafka's usual
@@ -85,22 +88,22 @@ class Broker:
     without etcd. By default below the working directory, so that trying Kafscale needs no
     permissions and leaves little to clean up."""
 
-    metrics_host: str = setting("0.0.0.0", HOST)  # noqa: S104
-    """The address of the HTTP server for metrics and health checks. By default all addresses,
-    because Prometheus and the kubelet connect from outside the pod."""
+    metrics_host: str = setting("", HOST_OR_EMPTY)
+    """The address of the HTTP server for metrics and health checks. Empty, the default, depends as
+    for `broker.host`: Prometheus and the kubelet connect from other machines."""
 
     metrics_port: int = setting(9093, PORT)
     """The port of the HTTP server for metrics and health checks; 0 takes any free port. 9093 is the
     port after Kafka's."""
 
-    control_host: str = setting("0.0.0.0", HOST)  # noqa: S104
-    """The address of the separate control plane listener, if `controlPort` is set. By default all
-    addresses, because the operator and the console connect from outside the pod."""
+    control_host: str = setting("127.0.0.1", HOST)
+    """The address of the control plane, with which `kafscale cluster`, the console, Spark jobs and
+    the operator drain, flush and move partitions. `127.0.0.1`, because without `control.tls` it
+    requires no login: other addresses need `control.tls` if clients have to authenticate."""
 
-    control_port: int | None = setting(None, OptionalInteger(PORT))
-    """The port of a separate listener for the control plane; 0 takes any free port. Empty, the
-    default, serves the control plane on the metrics port only, so that there is one port less to
-    expose."""
+    control_port: int = setting(9095, PORT)
+    """The port of the control plane; 0 takes any free port. 9095 is next to the other ports; 9094
+    is often a second listener for clients."""
 
     drain_timeout_sec: int = setting(20, Duration(0, 3600, unit="s"))
     """How long a stopping broker transfers its partitions to other brokers before it exits. In

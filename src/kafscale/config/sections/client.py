@@ -1,9 +1,9 @@
 """Settings of the commands that connect to brokers, and of the MCP server."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafscale.config.schema import setting
-from kafscale.config.sections.security import MECHANISMS, PROTOCOLS, ClientTls
+from kafscale.config.sections.security import FILE, MECHANISMS, PROTOCOLS, ClientTls
 from kafscale.config.types import HOST, PORT, Boolean, Choice, Duration, StringList, Text
 from kafscale.text.units import HOUR_MS, SECOND_MS
 
@@ -11,6 +11,36 @@ _GROUP_TIMEOUT = Duration(SECOND_MS, HOUR_MS)
 _SERVERS = StringList(
     Text("of the form host:port or host", r"(\[[0-9A-Fa-f:.%]+\]|[^\s:/@,]+)(:\d{1,5})?")
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlTls:
+    """TLS of the commands that connect to the control plane of brokers."""
+
+    enabled: bool = setting(False, Boolean())
+    """Whether to connect with TLS, as brokers with `control.tls` require. False, the default of
+    brokers."""
+
+    ca_file: str = setting("", FILE)
+    """The CA certificates that verify brokers, as PEM. Empty, the default, uses
+    `client.tls.caFile`."""
+
+    cert_file: str = setting("", FILE)
+    """The client certificate, as PEM. Empty, the default, uses that of `client.tls`, with its
+    key."""
+
+    key_file: str = setting("", FILE)
+    """The private key of the certificate, as PEM. Empty, the default, reads it from `certFile`."""
+
+    def completed(self, tls: ClientTls) -> ClientTls:
+        """These settings, with those of `client.tls` where they are empty."""
+        pair = self if self.cert_file else tls
+        return replace(
+            tls,
+            ca_file=self.ca_file or tls.ca_file,
+            cert_file=pair.cert_file,
+            key_file=pair.key_file,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +72,18 @@ class Client:
 
     tls: ClientTls = field(default_factory=ClientTls)
 
-    control_tls: bool = setting(False, Boolean())
-    """Whether to connect to the control plane with TLS, with the files of `client.tls`. False, the
-    default of brokers."""
+    control_tls: ControlTls = field(default_factory=ControlTls)
 
     control_servers: tuple[str, ...] = setting(
-        ("localhost:9093",), _SERVERS, variables=("KAFSCALE_CONTROL_SERVERS",)
+        ("localhost:9095",), _SERVERS, variables=("KAFSCALE_CONTROL_SERVERS",)
     )
     """The brokers to connect to first on the control plane, as `kafscale cluster` does; one
-    reachable broker is enough. By default the metrics port of the local broker."""
+    reachable broker is enough. By default the local broker."""
+
+    @property
+    def effective_control_tls(self) -> ClientTls | None:
+        """The TLS settings for the control plane; None without TLS."""
+        return self.control_tls.completed(self.tls) if self.control_tls.enabled else None
 
 
 @dataclass(frozen=True, kw_only=True)

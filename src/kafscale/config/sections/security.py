@@ -19,7 +19,7 @@ ADDRESS = Text("of the form host:port", r"[0-9A-Za-z._-]+:\d{1,5}", optional=Tru
 
 _DAY_MS: Final = 24 * HOUR_MS
 _NAME = r"[A-Za-z0-9_-]+"
-_FILE = Text("a file", optional=True)
+FILE = Text("a file", optional=True)
 _FILES = StringList(Text("a file, or LISTENER=file", rf"(?:{_NAME}=)?[^=,\s][^=,]*"))
 _URL = Text(
     "a URL that begins with https:// or http:// and contains no password",
@@ -123,12 +123,12 @@ class Sasl:
     """The users of PLAIN with their passwords, as `alice:secret,bob:other`. Empty by default; a
     file is safer."""
 
-    plain_users_file: str = setting("", _FILE)
+    plain_users_file: str = setting("", FILE)
     """A file with a user and a password on each line, as `alice:secret`, or a directory with one
     file per user that contains the password, as in a mounted Kubernetes Secret. Read again when it
     changes. Empty by default."""
 
-    oauth_jwks_file: str = setting("", _FILE)
+    oauth_jwks_file: str = setting("", FILE)
     """A JWKS file with the keys that verify OAUTHBEARER tokens. Read again when it changes. Empty
     by default."""
 
@@ -204,17 +204,18 @@ class PeerTls:
     """Mutual TLS of the control plane."""
 
     enabled: bool = setting(False, Boolean())
-    """Whether the control plane is served at `broker.controlPort` only, over TLS, to clients with a
-    certificate. False, because a new cluster has no certificates yet."""
+    """Whether the control plane requires TLS and a client certificate. False, because a new cluster
+    has no certificates yet; brokers whose clients have to authenticate then serve it on a loopback
+    address only."""
 
-    cert_file: str = setting("", _FILE)
+    cert_file: str = setting("", FILE)
     """The certificate of this broker, as PEM, for its server and its connections to other brokers.
     Empty by default, without TLS."""
 
-    key_file: str = setting("", _FILE)
+    key_file: str = setting("", FILE)
     """The private key of the certificate, as PEM. Empty by default."""
 
-    ca_file: str = setting("", _FILE)
+    ca_file: str = setting("", FILE)
     """The CA certificates that verify the other side, as PEM. Empty by default, without TLS."""
 
     def as_client(self) -> "ClientTls | None":
@@ -243,14 +244,14 @@ class Control:
 class ClientTls:
     """TLS of the commands that connect to brokers."""
 
-    ca_file: str = setting("", _FILE)
+    ca_file: str = setting("", FILE)
     """The CA certificates that verify brokers, as PEM. Empty, the default, uses those of the
     operating system."""
 
-    cert_file: str = setting("", _FILE)
+    cert_file: str = setting("", FILE)
     """The client certificate, as PEM. Empty by default."""
 
-    key_file: str = setting("", _FILE)
+    key_file: str = setting("", FILE)
     """The private key of the certificate, as PEM. Empty, the default, reads it from `certFile`."""
 
     verify_hostname: bool = setting(True, Boolean())

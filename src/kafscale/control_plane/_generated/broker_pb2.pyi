@@ -23,7 +23,7 @@ class BrokerStatusRequest(_message.Message):
     def __init__(self, without_partitions: _Optional[bool] = ..., with_samples: _Optional[bool] = ...) -> None: ...
 
 class BrokerStatusResponse(_message.Message):
-    __slots__ = ("broker_id", "version", "ready", "partitions", "epoch", "is_controller", "controller_id", "cluster_id", "draining", "brokers", "shards", "store_health", "problems", "uptime_ms", "samples", "node_id")
+    __slots__ = ("broker_id", "version", "ready", "partitions", "epoch", "is_controller", "controller_id", "cluster_id", "draining", "brokers", "shards", "store_health", "problems", "uptime_ms", "samples", "node_id", "metrics_host", "metrics_port", "idle_seconds")
     class ProblemsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -47,6 +47,9 @@ class BrokerStatusResponse(_message.Message):
     UPTIME_MS_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    METRICS_HOST_FIELD_NUMBER: _ClassVar[int]
+    METRICS_PORT_FIELD_NUMBER: _ClassVar[int]
+    IDLE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     broker_id: str
     version: str
     ready: bool
@@ -63,7 +66,10 @@ class BrokerStatusResponse(_message.Message):
     uptime_ms: int
     samples: _containers.RepeatedCompositeFieldContainer[MetricsSample]
     node_id: int
-    def __init__(self, broker_id: _Optional[str] = ..., version: _Optional[str] = ..., ready: _Optional[bool] = ..., partitions: _Optional[_Iterable[_Union[PartitionStatus, _Mapping]]] = ..., epoch: _Optional[int] = ..., is_controller: _Optional[bool] = ..., controller_id: _Optional[str] = ..., cluster_id: _Optional[str] = ..., draining: _Optional[bool] = ..., brokers: _Optional[_Iterable[_Union[BrokerSummary, _Mapping]]] = ..., shards: _Optional[_Iterable[int]] = ..., store_health: _Optional[str] = ..., problems: _Optional[_Mapping[str, str]] = ..., uptime_ms: _Optional[int] = ..., samples: _Optional[_Iterable[_Union[MetricsSample, _Mapping]]] = ..., node_id: _Optional[int] = ...) -> None: ...
+    metrics_host: str
+    metrics_port: int
+    idle_seconds: float
+    def __init__(self, broker_id: _Optional[str] = ..., version: _Optional[str] = ..., ready: _Optional[bool] = ..., partitions: _Optional[_Iterable[_Union[PartitionStatus, _Mapping]]] = ..., epoch: _Optional[int] = ..., is_controller: _Optional[bool] = ..., controller_id: _Optional[str] = ..., cluster_id: _Optional[str] = ..., draining: _Optional[bool] = ..., brokers: _Optional[_Iterable[_Union[BrokerSummary, _Mapping]]] = ..., shards: _Optional[_Iterable[int]] = ..., store_health: _Optional[str] = ..., problems: _Optional[_Mapping[str, str]] = ..., uptime_ms: _Optional[int] = ..., samples: _Optional[_Iterable[_Union[MetricsSample, _Mapping]]] = ..., node_id: _Optional[int] = ..., metrics_host: _Optional[str] = ..., metrics_port: _Optional[int] = ..., idle_seconds: _Optional[float] = ...) -> None: ...
 
 class PartitionStatus(_message.Message):
     __slots__ = ("topic", "partition", "leader", "state", "log_start_offset", "log_end_offset", "high_watermark", "leader_epoch", "moving_to", "rolled_offset", "size_bytes")

@@ -27,7 +27,7 @@ def secured(tmp_path_factory):
 def console(secured, tmp_path_factory):
     settings = {
         "bootstrap_servers": f"127.0.0.1:{secured.ports['INSIDE']}",
-        "control_servers": f"127.0.0.1:{secured.metrics_port}",
+        "control_servers": secured.control_address,
         "client_security_protocol": "SASL_PLAINTEXT",
         "client_sasl_mechanism": "SCRAM-SHA-512",
         "client_username": ADMIN,

@@ -13,10 +13,11 @@ from kafscale.metadata.schema.cluster_codec import encode_assignment, encode_bro
 from kafscale.metadata.schema.model import Assignment, BrokerInfo
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.topics.store import TopicStore
+from kafscale.net.address import ANY_ADDRESS, Address
 from kafscale.storage.segments.swap import SwapResult
 
 ME = BrokerInfo(
-    id=1, epoch=4, host="a", port=9092, rack="z", version="9", control_host="a", control_port=9093
+    id=1, epoch=4, host="a", port=9092, rack="z", version="9", control_host="a", control_port=9095
 )
 OTHER = BrokerInfo(id=2, epoch=1, host="b", port=9092, is_draining=True)
 
@@ -133,6 +134,8 @@ class ControlledBroker:
                 controller=self.controller,
                 problems=lambda: self.problems,
                 store_health=lambda: "healthy",
+                idle_seconds=lambda: 12.5,
+                metrics_address=Address(ANY_ADDRESS, 9093),
                 clock=lambda: self.now_ms,
             )
         )

@@ -44,7 +44,7 @@ def test_status_has_other_brokers():
         await setup.put(replace(owned("orders", 3, OTHER), broker_epoch=0))
         me, other = (await setup.broker.status(with_partitions=False)).brokers
         assert (me.broker_id, me.host, me.port, me.rack, me.version) == ("1", "a", 9092, "z", "9")
-        assert (me.control_host, me.control_port, me.epoch, me.draining) == ("a", 9093, 4, False)
+        assert (me.control_host, me.control_port, me.epoch, me.draining) == ("a", 9095, 4, False)
         assert (me.partition_count, me.shard_count, me.moving_count) == (2, 1, 1)
         assert (other.broker_id, other.draining) == ("2", True)
         assert (other.partition_count, other.shard_count, other.moving_count) == (1, 1, 0)

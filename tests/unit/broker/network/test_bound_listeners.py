@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from kafscale.broker.network.bound_listeners import bind_listeners, describe, serve
+from kafscale.broker.network.bound_listeners import announcements, bind_listeners, describe, serve
 from kafscale.broker.network.listener_config import SecurityProtocol
 from kafscale.broker.network.server import Server, ServerSettings
 from kafscale.broker.requests.context import ShutdownSignal
 from kafscale.broker.requests.route import route
-from kafscale.config import Config
+from kafscale.config import Config, load
 from kafscale.config.sections.broker import Broker
 from kafscale.config.sections.security import Sasl, Tls
 from kafscale.errors import ConfigError, OperatingError
@@ -152,6 +152,20 @@ def test_unencrypted_passwords_and_tokens_are_warned_of(protocol, mechanisms, is
         run(scenario)
     expected = ["passwords or tokens are sent unencrypted"] if is_told else []
     assert [event["event"] for event in logs] == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "count"),
+    [
+        ({}, 1),
+        ({"KAFSCALE_BROKER_ADDR": ":0"}, 0),
+        ({"KAFSCALE_BROKER_LISTENERS": "PLAINTEXT://127.0.0.1:0"}, 0),
+    ],
+)
+def test_broker_says_how_to_open_its_default_to_the_network(settings, count):
+    lines = list(announcements(load({"KAFSCALE_BROKER_PORT": "0"} | settings), []))
+    assert len(lines) == count
+    assert all("KAFSCALE_BROKER_ADDR=:0" in line for line in lines)
 
 
 def test_describe_prints_address_and_protocol():

@@ -28,7 +28,7 @@ def status(
 
     \b
     kafscale cluster status
-    kafscale cluster status --partitions --control broker-0:9093
+    kafscale cluster status --partitions --control broker-0:9095
     kafscale cluster status -o json | jq '.brokers[] | {id, state}'
     """
     from kafscale.admin.cluster import operations as cluster_admin

@@ -74,7 +74,7 @@ def merge(
     \b
     kafscale spark merge
     kafscale spark merge --topic orders --target 500Mi
-    kafscale spark merge --path s3://records/production --control broker-0:9093
+    kafscale spark merge --path s3://records/production --control broker-0:9095
     """
     from kafscale.spark.jobs.merge import job
     from kafscale.spark.jobs.shared.segment_install import RewriteSettings

@@ -44,7 +44,7 @@ class PartitionOwners:
         self._tls = tls
         self._sleep = sleep
         self._stack = AsyncExitStack()
-        self._clients: dict[str, ControlClient] = {}
+        self._clients: dict[tuple[str, str], ControlClient] = {}
         self._owned: dict[Partition, ControlClient] = {}
 
     async def __aenter__(self) -> Self:
@@ -59,12 +59,13 @@ class PartitionOwners:
         problems = []
         for address in self._addresses:
             try:
-                first = await (await self._client(address)).status()
+                client = await self._client(address)
+                first = await client.status()
             except UnreachableError as error:
                 problems.append(str(error))
                 continue
             self._owned = {}
-            self._record(address, first)
+            self._record(client, first)
             await asyncio.gather(
                 *(self._query(each) for each in first.brokers if each.broker_id != first.broker_id)
             )
@@ -100,20 +101,23 @@ class PartitionOwners:
             return
         address = str(Address(host, broker.control_port))
         try:
-            self._record(address, await (await self._client(address)).status())
+            client = await self._client(address, broker.broker_id)
+            self._record(client, await client.status())
         except ControlError:
             return  # `swap` refreshes if it needs a partition of this broker.
 
-    def _record(self, address: str, status: BrokerStatusResponse) -> None:
+    def _record(self, client: ControlClient, status: BrokerStatusResponse) -> None:
         for owned in status.partitions:
             if owned.leader:
-                self._owned[Partition(owned.topic, owned.partition)] = self._clients[address]
+                self._owned[Partition(owned.topic, owned.partition)] = client
 
-    async def _client(self, address: str) -> ControlClient:
-        if address not in self._clients:
-            client = ControlClient(address, self._tls)
-            self._clients[address] = await self._stack.enter_async_context(client)
-        return self._clients[address]
+    async def _client(self, address: str, broker_id: str = "") -> ControlClient:
+        """A client of whichever broker is at an address, or of one broker only."""
+        key = address, broker_id
+        if key not in self._clients:
+            client = ControlClient(address, self._tls, broker_id)
+            self._clients[key] = await self._stack.enter_async_context(client)
+        return self._clients[key]
 
 
 def _is_transient(error: ControlError) -> bool:

@@ -6,6 +6,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
+from structlog.testing import capture_logs
 
 from unit.cli.control_plane_cluster import control_planes
 
@@ -26,13 +27,15 @@ def running(**changes):
             await stop.wait()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    assert ready.wait(10)
-    try:
-        yield server["address"]
-    finally:
-        server["loop"].call_soon_threadsafe(stop.set)
-        thread.join()
+    # The audit log of the servers is not part of the command's output.
+    with capture_logs():
+        thread.start()
+        assert ready.wait(10)
+        try:
+            yield server["address"]
+        finally:
+            server["loop"].call_soon_threadsafe(stop.set)
+            thread.join()
 
 
 @pytest.mark.parametrize(
