@@ -22,10 +22,12 @@ LABEL org.opencontainers.image.title="kafscale-broker" \
 RUN useradd --uid 65532 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin nonroot \
  && install -d -o 65532 -g 65532 /var/lib/kafscale
 COPY --from=builder /opt/kafscale /opt/kafscale
-ENV PATH=/opt/kafscale/bin:$PATH HOME=/tmp PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+# A container is reached from outside of it only, so the listeners for clients and metrics are on all its addresses.
+ENV PATH=/opt/kafscale/bin:$PATH HOME=/tmp PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
+    KAFSCALE_BROKER_HOST=0.0.0.0 KAFSCALE_BROKER_METRICS_HOST=0.0.0.0
 WORKDIR /var/lib/kafscale
 USER 65532:65532
-EXPOSE 9092 9093
+EXPOSE 9092 9093 9095
 HEALTHCHECK NONE
 ENTRYPOINT ["kafscale"]
 CMD ["broker"]

@@ -209,7 +209,7 @@ def test_console_gets_its_cluster_and_credentials(helm: Helm, namespace: str) ->
     )
     environment = {each["name"]: each["value"] for each in container["env"]}
     assert environment["KAFSCALE_BOOTSTRAP_SERVERS"] == "production-broker:9092"
-    assert environment["KAFSCALE_CONTROL_SERVERS"] == "production-broker:9093"
+    assert environment["KAFSCALE_CONTROL_SERVERS"] == f"production-broker.{namespace}.svc:9095"
     assert environment["KAFSCALE_S3_BUCKET"] == "records"
     assert environment["KAFSCALE_UI_TRUSTED_PROXIES"] == "10.1.0.0/16,fd00::/8"
     secrets = [each["secretRef"]["name"] for each in container["envFrom"]]

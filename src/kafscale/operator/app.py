@@ -35,7 +35,11 @@ from kafscale.operator.cluster.bucket import BucketReconciler
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.cluster.reconciler import ClusterReconciler
 from kafscale.operator.cluster.rollout import RolloutExecutor
-from kafscale.operator.cluster.scale_to_zero.controller import ScaleToZeroController
+from kafscale.operator.cluster.scale_to_zero.controller import (
+    ScaleToZeroController,
+    flush_over_control_plane,
+)
+from kafscale.operator.control_certificates import ControlCertificates
 from kafscale.operator.control_plane import control_plane
 from kafscale.operator.etcd.reconciler import EtcdReconciler
 from kafscale.operator.event_sources import registry, watch
@@ -152,7 +156,10 @@ async def _worker(
     directory = Path(tempfile.mkdtemp(prefix="kafscale-operator-"))
     metadata = MetadataRegistry()
     samples = ClusterSamples(clock)
-    collector = BrokerStatusCollector(fetch_over_control_plane(), clock, samples.fresh)
+    certificates = ControlCertificates(kube, platform, clock=clock, directory=directory / "control")
+    await certificates.renew()
+    tls = certificates.files.as_client()
+    collector = BrokerStatusCollector(fetch_over_control_plane(tls), clock, samples.fresh)
     buckets = BucketReconciler(kube, clock)
     backups = BackupReconciler(
         buckets, metrics, clock=clock, timer=time.monotonic, random=SystemRandom()
@@ -167,16 +174,23 @@ async def _worker(
         namespaces=config.operator.namespaces,
     )
     scale_to_zero = ScaleToZeroController(
-        kube, collector, queue, clock, host=config.operator.host, address=await _own_address()
+        kube,
+        collector,
+        queue,
+        clock,
+        host=config.operator.host,
+        address=await _own_address(),
+        flush=flush_over_control_plane(tls),
     )
     clusters = ClusterReconciler(
         kube,
         platform,
+        certificates=certificates,
         etcds=etcds,
         buckets=buckets,
         backups=backups,
         registry=metadata,
-        rollout=RolloutExecutor(kube, platform, metrics),
+        rollout=RolloutExecutor(kube, platform, metrics, tls),
         scale_to_zero=scale_to_zero,
         metrics=metrics,
         resync_seconds=config.operator.resync_sec,
@@ -185,7 +199,7 @@ async def _worker(
         kube, metadata, collector, clock=clock, new_id=lambda: uuid.uuid4().bytes
     )
     try:
-        async with control_plane(config, metadata, samples):
+        async with control_plane(config.operator, platform, metadata, samples, certificates.files):
             yield Worker(kube, metrics, clusters=clusters, topics=topics)
     finally:
         await scale_to_zero.close()

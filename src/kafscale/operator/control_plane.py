@@ -1,8 +1,9 @@
 """The operator's control plane: receives samples from brokers, and streams assignments.
 
 Invariants: an operator serves many clusters, so every request names one, by the id that brokers
-generated. Assignments are what the cluster's etcd says. A watch ends when the etcd is reopened, and
-may be started again. All other requests are answered by brokers.
+generated, and a client may name its own only: that of its certificate. Assignments are what the
+cluster's etcd says. A watch ends when the etcd is reopened, and may be started again. All other
+requests are answered by brokers.
 """
 
 import asyncio
@@ -10,7 +11,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
-from kafscale.config import Config
+from kafscale.config.sections.operator import Operator
+from kafscale.config.sections.security import PeerTls
 from kafscale.config.watched_files import WatchedFiles
 from kafscale.control_plane.assignment_feed import AssignmentFeed, partition_owners
 from kafscale.control_plane.messages import (
@@ -21,10 +23,12 @@ from kafscale.control_plane.messages import (
 )
 from kafscale.control_plane.samples import ClusterSamples, collect
 from kafscale.control_plane.server import GrpcServer
-from kafscale.control_plane.tls import AllowedSubjects, ServerTls
-from kafscale.errors import InvalidRequestError, StoreUnavailableError
+from kafscale.control_plane.tls import ServerTls, peer_names
+from kafscale.errors import ClusterAuthorizationError, InvalidRequestError, StoreUnavailableError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
+from kafscale.operator.manifests import names
+from kafscale.operator.manifests.names import Platform
 
 logger = get_logger(__name__)
 
@@ -36,15 +40,18 @@ REQUESTS_MAX: Final = 4_096
 class OperatorService:
     """The operator's side of the control plane."""
 
-    def __init__(self, registry: MetadataRegistry, samples: ClusterSamples) -> None:
+    def __init__(
+        self, registry: MetadataRegistry, samples: ClusterSamples, platform: Platform
+    ) -> None:
         self._registry = registry
+        self._platform = platform
         self._samples = samples
         self._feeds: dict[ClusterMetadata, AssignmentFeed] = {}
         self._streams: set[asyncio.Task[Ack]] = set()
         self._is_closed = False
 
     async def stream_metrics(self, samples: AsyncIterator[MetricsSample]) -> Ack:
-        receiving = asyncio.ensure_future(collect(samples, self._samples.take))
+        receiving = asyncio.ensure_future(collect(self._authorized(samples), self._samples.take))
         self._streams.add(receiving)
         try:
             return await receiving
@@ -60,7 +67,9 @@ class OperatorService:
     async def watch_assignments(
         self, request: AssignmentWatchRequest
     ) -> AsyncGenerator[PartitionAssignmentEvent, None]:
-        feed = self._feed(await self._metadata(request.cluster_id))
+        metadata = await self._metadata(request.cluster_id)
+        self._authorize(metadata)
+        feed = self._feed(metadata)
         async with aclosing(feed.watch(request.broker_id)) as events:
             async for event in events:
                 yield event
@@ -72,6 +81,28 @@ class OperatorService:
             feed.close()
         for receiving in self._streams:
             receiving.cancel()
+
+    async def _authorized(
+        self, samples: AsyncIterator[MetricsSample]
+    ) -> AsyncIterator[MetricsSample]:
+        """The samples of a client, which must be those of its own cluster."""
+        authorized_id = ""
+        async for sample in samples:
+            if not sample.cluster_id:
+                raise InvalidRequestError("a sample must have a cluster_id")
+            if sample.cluster_id != authorized_id:
+                self._authorize(await self._metadata(sample.cluster_id))
+                authorized_id = sample.cluster_id
+            yield sample
+
+    def _authorize(self, metadata: ClusterMetadata) -> None:
+        """Raise `ClusterAuthorizationError` unless the client is of this cluster."""
+        namespace, name = self._registry.name_of(metadata)
+        allowed = names.control_subjects(namespace, name, self._platform)
+        if peer_names.get().isdisjoint(allowed):
+            raise ClusterAuthorizationError(
+                f"this certificate is not one of cluster {namespace}/{name}"
+            )
 
     async def _metadata(self, cluster_id: str) -> ClusterMetadata:
         if not cluster_id:
@@ -99,24 +130,22 @@ class OperatorService:
 
 @asynccontextmanager
 async def control_plane(
-    config: Config, registry: MetadataRegistry, samples: ClusterSamples
+    settings: Operator,
+    platform: Platform,
+    registry: MetadataRegistry,
+    samples: ClusterSamples,
+    tls: PeerTls,
 ) -> AsyncIterator[int]:
-    """Serve until the block ends, with TLS if `control.tls` enables it; yields the bound port."""
-    settings, security = config.operator, config.control
-    service = OperatorService(registry, samples)
-    tls = None
-    if security.tls.enabled:
-        files = [security.tls.cert_file, security.tls.key_file, security.tls.ca_file]
-        tls = ServerTls(security.tls, WatchedFiles(files).changed)
+    """Serve until the block ends, to clients with a certificate; yields the bound port."""
+    service = OperatorService(registry, samples, platform)
+    files = WatchedFiles([tls.cert_file, tls.key_file, tls.ca_file])
     endpoint = GrpcServer(
         IDENTITY,
         {"StreamMetrics": service.stream_metrics, "WatchAssignments": service.watch_assignments},
         requests_max=REQUESTS_MAX,
-        tls=tls,
-        allowed_subjects=AllowedSubjects(security.allowed_subjects) if tls else None,
+        tls=ServerTls(tls, files.changed),
     )
     await endpoint.start(settings.host, settings.control_port)
-    assert endpoint.port is not None, "a port was requested"
     logger.info("control plane started", host=settings.host, port=endpoint.port)
     try:
         yield endpoint.port

@@ -1,16 +1,17 @@
-"""Tests of the operator's control plane: samples and watches of many clusters, over a socket."""
+"""Tests of the operator's control plane: samples and watches of many clusters, over TLS."""
 
 import asyncio
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from doubles.memory_store import MemoryStore
-from kafscale.config import Config
 from kafscale.config.sections.etcd import Etcd
 from kafscale.config.sections.operator import Operator
 from kafscale.control_plane.client import ControlClient
-from kafscale.control_plane.errors import ControlError
+from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.control_plane.messages import MetricsSample
 from kafscale.control_plane.samples import ClusterSamples
 from kafscale.metadata.schema import keys
@@ -21,6 +22,7 @@ from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.control_plane import control_plane
 from unit.broker.harness import run
 from unit.control_plane.scripted_broker import next_events
+from unit.operator.issued_certificates import PLATFORM, IssuedCertificates
 
 BROKER = BrokerInfo(id=3, epoch=1, host="a", port=9092)
 SETTINGS = Etcd(endpoints=("here:2379",))
@@ -61,11 +63,25 @@ class OperatorFixture:
 
 
 @asynccontextmanager
+async def serving(registry, samples):
+    """The operator's control plane: its address, and its certificates."""
+    settings = Operator(host="127.0.0.1", control_port=0)
+    with TemporaryDirectory() as directory:
+        certificates = IssuedCertificates(Path(directory))
+        await certificates.issuer.renew()
+        async with control_plane(
+            settings, PLATFORM, registry, samples, certificates.issuer.files
+        ) as port:
+            yield f"127.0.0.1:{port}", certificates
+
+
+@asynccontextmanager
 async def open_fixture(*names):
-    config = Config(operator=Operator(host="127.0.0.1", control_port=0))
+    """An operator with these clusters, and a client with the certificate of the first one."""
     registry, samples = MetadataRegistry(), ClusterSamples(lambda: 0)
-    async with control_plane(config, registry, samples) as port:
-        async with ControlClient(f"127.0.0.1:{port}") as client:
+    async with serving(registry, samples) as (address, certificates):
+        tls = await certificates.of_brokers(names[0])
+        async with ControlClient(address, tls) as client:
             fixture = OperatorFixture(client, registry, samples)
             for name in names:
                 await fixture.add(name)
@@ -73,19 +89,48 @@ async def open_fixture(*names):
         await registry.close_all()
 
 
-def test_samples_are_kept_for_each_cluster():
-    async def sent(*cluster_ids):
-        for number, cluster_id in enumerate(cluster_ids):
-            yield MetricsSample(cluster_id=cluster_id, broker_id="3", timestamp_ms=number)
+async def sent(*cluster_ids):
+    for number, cluster_id in enumerate(cluster_ids):
+        yield MetricsSample(cluster_id=cluster_id, broker_id="3", timestamp_ms=number)
 
+
+def test_newest_sample_of_the_own_cluster_is_kept():
     async def scenario():
-        async with open_fixture() as fixture:
-            ack = await fixture.client.send_metrics(sent("red", "blue", "red"))
+        async with open_fixture("red") as fixture:
+            ack = await fixture.client.send_metrics(sent("red", "red", "red"))
             assert ack.message == "3 samples accepted"
             assert [each.timestamp_ms for each in fixture.samples.fresh("red")] == [2]
-            assert [each.timestamp_ms for each in fixture.samples.fresh("blue")] == [1]
             with pytest.raises(ControlError, match="must have a cluster_id"):
                 await fixture.client.send_metrics(sent(""))
+
+    run(scenario)
+
+
+def test_other_cluster_can_neither_be_read_nor_reported_on():
+    async def scenario():
+        async with open_fixture("red", "blue") as fixture:
+            await fixture.assign("blue", "payments", 1)
+            for attempt in (
+                fixture.client.send_metrics(sent("red", "blue")),
+                anext(fixture.client.watch_assignments(cluster_id="blue")),
+            ):
+                with pytest.raises(ControlError, match="not one of cluster default/blue") as denied:
+                    await attempt
+                assert denied.value.status == "PERMISSION_DENIED"
+            assert fixture.samples.fresh("blue") == []
+
+    run(scenario)
+
+
+def test_client_without_a_certificate_is_rejected():
+    async def scenario():
+        async with AsyncExitStack() as stack:
+            address, _ = await stack.enter_async_context(
+                serving(MetadataRegistry(), ClusterSamples(lambda: 0))
+            )
+            client = await stack.enter_async_context(ControlClient(address))
+            with pytest.raises(UnreachableError):
+                await client.send_metrics(sent("red"))
 
     run(scenario)
 
@@ -171,15 +216,15 @@ def test_stopping_operator_ends_streams_with_an_error(caplog):
             yield MetricsSample(cluster_id="red", broker_id="3")
             await asyncio.Event().wait()
 
-        config = Config(operator=Operator(host="127.0.0.1", control_port=0))
         async with AsyncExitStack() as stack:
-            async with control_plane(
-                config, MetadataRegistry(), RecordingSamples(lambda: 0)
-            ) as port:
-                client = ControlClient(f"127.0.0.1:{port}")
+            registry = MetadataRegistry()
+            async with serving(registry, RecordingSamples(lambda: 0)) as (address, certificates):
+                client = ControlClient(address, await certificates.of_brokers("red"))
                 await stack.enter_async_context(client)
+                await OperatorFixture(client, registry, None).add("red")
                 sending = asyncio.ensure_future(client.send_metrics(samples()))
                 await received.wait()
+            await registry.close_all()
             with pytest.raises(ControlError, match="retry with the next leader"):
                 await sending
 

@@ -2,8 +2,9 @@
 
 Invariants: a result is always returned, and soon: brokers that do not respond in time are left out,
 and the idle time is then unknown. Results are cached for `FRESH_MS`, so that a thousand topics cost
-as much as one. The metadata says which brokers exist; brokers report their own partitions and log
-end offsets; idle times come from the samples that brokers send to the operator.
+as much as one. The metadata says which brokers exist; brokers report their own partitions, log end
+offsets and idle times. Samples that brokers have sent can shorten an idle time, but never extend
+it, so that no sample stops a cluster that is in use.
 """
 
 import asyncio
@@ -98,12 +99,12 @@ class BrokerStatusCollector:
             return None
 
 
-def fetch_over_control_plane(tls: ClientTls | None = None) -> FetchStatus:
+def fetch_over_control_plane(tls: ClientTls | None) -> FetchStatus:
     """Fetches the status of a broker from its registered control plane."""
 
     async def fetch(broker: BrokerInfo) -> BrokerStatusResponse:
-        async with ControlClient(control_address(broker), tls) as client:
-            return await client.status(with_samples=True)
+        async with ControlClient(control_address(broker), tls, str(broker.id)) as client:
+            return await client.status()
 
     return fetch
 
@@ -111,8 +112,8 @@ def fetch_over_control_plane(tls: ClientTls | None = None) -> FetchStatus:
 def control_address(broker: BrokerInfo) -> str:
     """The address of a broker's control plane.
 
-    >>> control_address(BrokerInfo(id=0, epoch=1, host="::1", port=9092, control_port=9093))
-    '[::1]:9093'
+    >>> control_address(BrokerInfo(id=0, epoch=1, host="::1", port=9092, control_port=9095))
+    '[::1]:9095'
     """
     return str(Address(broker.control_host or broker.host, broker.control_port))
 
@@ -122,18 +123,16 @@ def summarize(
 ) -> BrokerStatuses:
     """Combine the responses of all brokers by id; None for an unresponsive one.
 
-    `samples` are those of the operator; brokers return the ones that they have of each other.
+    `samples` are the fresh ones that the operator has received.
     """
     received = [response for response in responses.values() if response is not None]
-    reported = (sample for response in received for sample in response.samples)
-    gauges = _newest_gauges([*samples, *reported])
+    is_known = bool(received) and len(received) == len(responses)
     idle_seconds = [
-        gauges[str(broker_id)][IDLE]
-        for broker_id, response in responses.items()
-        if response is not None and IDLE in gauges.get(str(broker_id), {})
+        *(response.idle_seconds for response in received),
+        *(sample.gauges[IDLE] for sample in samples if IDLE in sample.gauges),
     ]
     return BrokerStatuses(
-        min(idle_seconds) if idle_seconds and len(idle_seconds) == len(responses) else None,
+        min(idle_seconds) if is_known else None,
         {
             Partition(owned.topic, owned.partition): owned.log_end_offset
             for response in received
@@ -141,13 +140,3 @@ def summarize(
             if owned.leader
         },
     )
-
-
-def _newest_gauges(samples: Iterable[MetricsSample]) -> dict[str, Mapping[str, float]]:
-    """The newest gauges of each broker that has a sample."""
-    newest: dict[str, MetricsSample] = {}
-    for sample in samples:
-        before = newest.get(sample.broker_id)
-        if before is None or before.timestamp_ms <= sample.timestamp_ms:
-            newest[sample.broker_id] = sample
-    return {broker_id: sample.gauges for broker_id, sample in newest.items()}

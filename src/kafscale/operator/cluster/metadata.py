@@ -96,6 +96,10 @@ class MetadataRegistry:
                     return opened.metadata
         return None
 
+    def name_of(self, metadata: ClusterMetadata) -> tuple[str, str]:
+        """The namespace and name of the cluster whose metadata this is."""
+        return next(key for key, opened in self._opened.items() if opened.metadata is metadata)
+
     def only(self) -> ClusterMetadata | None:
         """The metadata of the only open cluster; None if there are several, or none."""
         opened = list(self._opened.values())

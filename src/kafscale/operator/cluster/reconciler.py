@@ -1,9 +1,9 @@
 """Reconciles clusters, and reports their status.
 
-The order is etcd, bucket, brokers, Services, autoscaler, the other objects, then one step of a
-rollout, and the status. Invariants: nothing is remembered between two runs that could not be
-observed again, so the operator may stop at any moment. A part that is not ready stops what depends
-on it, and nothing else. The status is written only when it changes.
+The order is etcd, bucket, certificates, brokers, Services, autoscaler, the other objects, then one
+step of a rollout, and the status. Invariants: nothing is remembered between two runs that could not
+be observed again, so the operator may stop at any moment. A part that is not ready stops what
+depends on it, and nothing else. The status is written only when it changes.
 """
 
 from typing import Any, Final
@@ -25,6 +25,7 @@ from kafscale.operator.cluster.rollout import RolloutExecutor
 from kafscale.operator.cluster.rollout_plan import Wait
 from kafscale.operator.cluster.scale_to_zero.controller import ScaleToZeroController
 from kafscale.operator.cluster.status import ObservedCluster, memory_condition
+from kafscale.operator.control_certificates import ControlCertificates
 from kafscale.operator.etcd.reconciler import EtcdReconciler
 from kafscale.operator.kube.api import CLUSTERS, Kube, Manifest
 from kafscale.operator.manifests import names
@@ -51,6 +52,7 @@ class ClusterReconciler:
         kube: Kube,
         platform: names.Platform,
         *,
+        certificates: ControlCertificates,
         etcds: EtcdReconciler,
         buckets: BucketReconciler,
         backups: BackupReconciler,
@@ -62,6 +64,7 @@ class ClusterReconciler:
     ) -> None:
         self._kube = kube
         self._platform = platform
+        self._certificates = certificates
         self._etcds = etcds
         self._buckets = buckets
         self._backups = backups
@@ -133,6 +136,7 @@ class ClusterReconciler:
 
         Returns the seconds until the next check, if no change is in progress.
         """
+        await self._certificates.reconcile(cluster)
         # Brokers read certificates of etcd only at the start.
         names_used = [*config_map.env_secrets(cluster, access), access.tls_secret]
         secret_names = [name for name in names_used if name]

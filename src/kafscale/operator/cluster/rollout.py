@@ -8,6 +8,7 @@ broker; no records are lost.
 from collections.abc import Sequence
 from typing import Final
 
+from kafscale.config.sections.security import ClientTls
 from kafscale.control_plane.client import ControlClient
 from kafscale.errors import KafscaleError
 from kafscale.observability.logging import get_logger
@@ -39,10 +40,14 @@ CLOSE_SECONDS: Final = 5
 class RolloutExecutor:
     """Brings the pods of brokers to the desired state, one step at a time."""
 
-    def __init__(self, kube: Kube, platform: names.Platform, metrics: OperatorMetrics) -> None:
+    def __init__(
+        self, kube: Kube, platform: names.Platform, metrics: OperatorMetrics, tls: ClientTls | None
+    ) -> None:
+        """`tls` is for the control planes of brokers."""
         self._kube = kube
         self._platform = platform
         self._metrics = metrics
+        self._tls = tls
 
     async def pods(self, cluster: Cluster) -> list[Manifest]:
         labels = names.labels(cluster, names.BROKER_APP)
@@ -96,7 +101,7 @@ class RolloutExecutor:
         await self._kube.merge_patch(PODS, cluster.namespace, pod.name, mark)
         seconds = cluster.spec.brokers.termination_grace_period_seconds - CLOSE_SECONDS
         try:
-            async with ControlClient(self.address(cluster, pod.name)) as broker:
+            async with ControlClient(self.address(cluster, pod.name), self._tls) as broker:
                 if has_other_brokers:
                     response = await broker.drain(reason=reason, deadline_seconds=seconds)
                     result = f"{len(response.drained)} partitions transferred"
@@ -120,7 +125,7 @@ class RolloutExecutor:
         host = names.pod_host(
             pod, names.broker_headless(cluster), cluster.namespace, self._platform.cluster_domain
         )
-        return f"{host}:{names.METRICS_PORT}"
+        return f"{host}:{names.CONTROL_PORT}"
 
 
 async def scale(kube: Kube, cluster: Cluster, replicas: int) -> None:

@@ -10,12 +10,14 @@ from kafscale.operator.spec.cluster import Cluster
 
 KAFKA_PORT: Final = 9092
 METRICS_PORT: Final = 9093
+CONTROL_PORT: Final = 9095
 ETCD_CLIENT_PORT: Final = 2379
 ETCD_PEER_PORT: Final = 2380
 
 BROKER_APP: Final = "kafscale-broker"
+OPERATOR_APP: Final = "kafscale-operator"
 ETCD_APP: Final = "kafscale-etcd"
-MANAGED_BY: Final = "kafscale-operator"
+MANAGED_BY: Final = OPERATOR_APP
 
 SECRETS_CHECKSUM: Final = "kafscale.io/secrets-checksum"
 """The pod annotation that changes with the Secrets that a pod was started with."""
@@ -79,6 +81,27 @@ def broker_account(cluster: Cluster) -> str:
 def broker_config(cluster: Cluster) -> str:
     """The ConfigMap with broker.yaml."""
     return f"{cluster.name}-broker-config"
+
+
+def control_tls(cluster: Cluster) -> str:
+    """The Secret with the certificate of the brokers' control planes."""
+    return f"{cluster.name}-control-tls"
+
+
+def control_client_tls(cluster: Cluster) -> str:
+    """The Secret with the certificate of clients of the control planes."""
+    return f"{cluster.name}-control-client-tls"
+
+
+def control_identities(namespace: str, cluster_name: str, platform: Platform) -> tuple[str, str]:
+    """The names that only certificates of one cluster have: of its brokers, and of its clients."""
+    service = f"{cluster_name}-broker-headless.{namespace}.svc.{platform.cluster_domain}"
+    return service, f"control-client.{service}"
+
+
+def control_subjects(namespace: str, cluster_name: str, platform: Platform) -> list[str]:
+    """The names in certificates of those who may use the control plane of a cluster."""
+    return [OPERATOR_APP, *control_identities(namespace, cluster_name, platform)]
 
 
 def etcd(cluster: Cluster) -> str:

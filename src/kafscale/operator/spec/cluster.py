@@ -245,8 +245,8 @@ class NetworkPolicySpec(Spec, frozen=True, kw_only=True):
     monitoring_namespace_labels: Annotated[
         Labels,
         text(
-            "Labels of the namespaces whose pods may read metrics. Empty allows all namespaces,"
-            " on a port that also carries the control plane unless broker.controlPort is set."
+            "Labels of the namespaces whose pods may read metrics, which show the names of topics"
+            " and groups. Empty allows all namespaces."
         ),
     ] = field(default_factory=lambda: {"kubernetes.io/metadata.name": "monitoring"})
 

@@ -77,17 +77,14 @@ class CertificateIssuer:
 
     def server(self, name: str, hosts: Sequence[str]) -> IssuedCertificate:
         """Issue a server certificate for these host names and addresses."""
-        return self._issue(name, _SERVER_USAGES, x509.SubjectAlternativeName([*map(_host, hosts)]))
+        return self._issue(name, _SERVER_USAGES, hosts)
 
-    def client(self, name: str) -> IssuedCertificate:
+    def client(self, name: str, hosts: Sequence[str] = ()) -> IssuedCertificate:
         """Issue a client certificate; Kafka's default principal for it is `User:CN=name`."""
-        return self._issue(name, _CLIENT_USAGES)
+        return self._issue(name, _CLIENT_USAGES, hosts)
 
     def _issue(
-        self,
-        name: str,
-        purposes: Sequence[x509.ObjectIdentifier],
-        hosts: x509.SubjectAlternativeName | None = None,
+        self, name: str, purposes: Sequence[x509.ObjectIdentifier], hosts: Sequence[str]
     ) -> IssuedCertificate:
         key, issuer = _new_key(), self.own
         identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key())
@@ -98,8 +95,9 @@ class CertificateIssuer:
             .add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
             .add_extension(identifier, critical=False)
         )
-        if hosts is not None:
-            builder = builder.add_extension(hosts, critical=False)
+        if hosts:
+            alternative_names = x509.SubjectAlternativeName([*map(_host, hosts)])
+            builder = builder.add_extension(alternative_names, critical=False)
         return IssuedCertificate(builder.sign(issuer.key, hashes.SHA256()), key)
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from doubles import virtual_time
 from doubles.memory_store import MemoryStore
 from kafscale.control_plane.errors import UnreachableError
@@ -32,12 +34,6 @@ def registered(broker_id, **more):
     return BrokerInfo(id=broker_id, epoch=1, host="a", port=9092, **more)
 
 
-def sample(broker_id, timestamp_ms, idle_seconds):
-    return MetricsSample(
-        broker_id=broker_id, timestamp_ms=timestamp_ms, gauges={IDLE: idle_seconds}
-    )
-
-
 def test_responses_are_combined():
     statuses = summarize(
         {
@@ -47,14 +43,14 @@ def test_responses_are_combined():
                     PartitionStatus(topic="orders", partition=0, leader=True, log_end_offset=7),
                     PartitionStatus(topic="orders", partition=1, leader=False, log_end_offset=3),
                 ],
-                samples=[sample("0", 1, 5), sample("1", 5, 8)],
+                idle_seconds=9,
             ),
             1: BrokerStatusResponse(
                 broker_id="1",
                 partitions=[
                     PartitionStatus(topic="orders", partition=1, leader=True, log_end_offset=4)
                 ],
-                samples=[sample("0", 2, 9), sample("1", 4, 2)],
+                idle_seconds=8,
             ),
         }
     )
@@ -63,7 +59,7 @@ def test_responses_are_combined():
 
 
 def test_idle_time_is_unknown_without_brokers_or_with_an_unresponsive_one():
-    response = BrokerStatusResponse(broker_id="0", samples=[sample("0", 1, 5), sample("1", 1, 5)])
+    response = BrokerStatusResponse(broker_id="0", idle_seconds=5)
     assert summarize({0: response}).idle_seconds == 5
     assert summarize({0: response, 1: None}).idle_seconds is None
     assert summarize({}).idle_seconds is None
@@ -162,32 +158,30 @@ def test_control_address_is_the_registered_one():
         broker = ScriptedBroker()
         async with served(broker) as client:
             here = registered(3, control_host="127.0.0.1", control_port=client.server.port)
-            response = await fetch_over_control_plane()(here)
+            response = await fetch_over_control_plane(None)(here)
         return response.broker_id, response.partitions[0].log_end_offset
 
     assert asyncio.run(body()) == ("3", 12)
-    assert control_address(registered(0, control_port=9093)) == "a:9093"
+    assert control_address(registered(0, control_port=9095)) == "a:9095"
 
 
-def test_samples_of_the_operator_have_idle_times():
+@pytest.mark.parametrize(("idle_seconds", "expected"), [(9.5, 9.5), (100, 70.5), (1e308, 70.5)])
+def test_sample_shortens_the_idle_time_but_never_extends_it(idle_seconds, expected):
     samples = {
-        "red": [
-            MetricsSample(broker_id="0", timestamp_ms=9, gauges={IDLE: 0}),
-            MetricsSample(broker_id="1", timestamp_ms=9, gauges={IDLE: 70.5}),
-        ]
+        "red": [MetricsSample(broker_id="0", timestamp_ms=9, gauges={IDLE: idle_seconds})],
+        "blue": [MetricsSample(broker_id="0", timestamp_ms=9, gauges={IDLE: 0})],
     }
 
     async def body(brokers, _collector):
         async def response(broker):
-            return BrokerStatusResponse(broker_id=str(broker.id), cluster_id="red")
+            own_seconds = 70.5 + broker.id
+            return BrokerStatusResponse(
+                broker_id=str(broker.id), cluster_id="red", idle_seconds=own_seconds
+            )
 
         collector = BrokerStatusCollector(
-            response, virtual_time.clock_ms, lambda each: samples[each], fresh_ms=0
+            response, virtual_time.clock_ms, lambda each: samples[each]
         )
-        assert (await collector.collect(brokers.metadata)).idle_seconds == 0
-        samples["red"][0].gauges[IDLE] = 90
-        assert (await collector.collect(brokers.metadata)).idle_seconds == 70.5
-        del samples["red"][0]
         return (await collector.collect(brokers.metadata)).idle_seconds
 
-    assert run_test(body, count=2) is None
+    assert run_test(body, count=2) == expected

@@ -89,7 +89,6 @@ config:
       listeners: ["INTERNAL://:9092", "EXTERNAL://:9094"]
       advertisedListeners: ["EXTERNAL://$(POD_NAME).kafka.example.com:9094"]
       listenerSecurityProtocolMap: ["INTERNAL:SASL_PLAINTEXT", "EXTERNAL:SASL_SSL"]
-      controlPort: 9095
     tls: {certFile: /etc/kafscale/tls/tls.crt, keyFile: /etc/kafscale/tls/tls.key}
     sasl: {enabledMechanisms: [SCRAM-SHA-512]}
     storage: {flushIntervalMs: 100}

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from kafscale.config.sections.security import ClientTls
 from kafscale.control_plane.client import ControlClient
 from kafscale.errors import KafscaleError
 from kafscale.metadata.schema.model import BrokerInfo
@@ -67,7 +68,7 @@ class ScaleToZeroController:
         *,
         host: str,
         address: str,
-        flush: Flush | None = None,
+        flush: Flush,
     ) -> None:
         """Wake listeners listen on `host` and are reached at `address`; empty disables the feature.
 
@@ -79,7 +80,7 @@ class ScaleToZeroController:
         self._clock = clock
         self._host = host
         self._address = address
-        self._flush = flush or flush_over_control_plane
+        self._flush = flush
         self._listeners: dict[ResourceKey, WakeListener] = {}
         if not address:
             logger.warning("scale to zero disabled: the address of this pod is unknown")
@@ -232,10 +233,14 @@ class ScaleToZeroController:
         await self._kube.record_event(body, reason, message)
 
 
-async def flush_over_control_plane(broker: BrokerInfo) -> int:
-    """Flush a broker over its registered control plane."""
-    async with ControlClient(control_address(broker)) as client:
-        return len(await client.flush())
+def flush_over_control_plane(tls: ClientTls | None) -> Flush:
+    """Flushes a broker over its registered control plane."""
+
+    async def flush(broker: BrokerInfo) -> int:
+        async with ControlClient(control_address(broker), tls, str(broker.id)) as client:
+            return len(await client.flush())
+
+    return flush
 
 
 def _waking_state(state: RolloutState, cluster: Cluster) -> RolloutState:

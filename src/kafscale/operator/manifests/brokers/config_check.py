@@ -26,13 +26,24 @@ _OWN: Final = "cannot be set: it differs per broker, and comes from its pod"
 _PORT: Final = "cannot be set: Services and probes rely on the default"
 _BUCKET: Final = "cannot be set: the operator and the brokers share a bucket; set it in spec.s3"
 _TASK: Final = "cannot be set: the operator does this; set it in spec.s3"
+_CONTROL: Final = "cannot be set: the operator issues certificates for the control plane"
 _ETCD: Final = "cannot be set: the operator and the brokers share an etcd; set it in spec.etcd"
 _RESERVED: Final = {
     "broker.id": _OWN,
     "broker.rack": _OWN,
     "broker.advertisedHost": _OWN,
+    "broker.host": _PORT,
     "broker.port": _PORT,
+    "broker.metricsHost": _PORT,
     "broker.metricsPort": _PORT,
+    "broker.controlHost": _CONTROL,
+    "broker.controlPort": _CONTROL,
+    "control.allowedSubjects": _CONTROL,
+    "control.operatorAddress": _CONTROL,
+    "control.tls.enabled": _CONTROL,
+    "control.tls.caFile": _CONTROL,
+    "control.tls.certFile": _CONTROL,
+    "control.tls.keyFile": _CONTROL,
     "s3.bucket": _BUCKET,
     "s3.region": _BUCKET,
     "s3.endpoint": _BUCKET,

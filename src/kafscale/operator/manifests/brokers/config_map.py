@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import yaml
 
+from kafscale.net.address import ANY_ADDRESS
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import config_check, listeners
@@ -22,6 +23,7 @@ from kafscale.operator.spec.cluster import Cluster
 FILE: Final = "broker.yaml"
 DIRECTORY: Final = "/etc/kafscale"
 ETCD_TLS_DIRECTORY: Final = f"{DIRECTORY}/etcd-tls"
+CONTROL_TLS_DIRECTORY: Final = f"{DIRECTORY}/control-tls"
 GRACE_SECONDS_KEPT: Final = 10
 """The part of a pod's grace period after the drain, for pending responses and uploads."""
 
@@ -65,7 +67,16 @@ def settings(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> Tree:
     """The settings of all brokers, as a tree."""
     desired = cluster.spec.config
     tree: Tree = {
-        "broker": {"drainTimeoutSec": _drain_seconds(cluster)},
+        "broker": {
+            "drainTimeoutSec": _drain_seconds(cluster),
+            # The operator and the console are on other machines; they have certificates.
+            "controlHost": ANY_ADDRESS,
+        },
+        "control": {
+            "tls": _tls(CONTROL_TLS_DIRECTORY),
+            "allowedSubjects": names.control_subjects(cluster.namespace, cluster.name, platform),
+            "operatorAddress": platform.control_address,
+        },
         "s3": _s3(cluster),
         "etcd": _etcd(etcd),
         "storage": {
@@ -74,8 +85,6 @@ def settings(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> Tree:
         },
         "cache": {"segmentCacheSize": desired.cache_size},
     }
-    if platform.control_address:
-        tree["control"] = {"operatorAddress": platform.control_address}
     tree = merge(tree, desired.settings)
     if isinstance(tree["broker"], dict):
         # They differ per broker, and are in its environment.
@@ -111,12 +120,18 @@ def _s3(cluster: Cluster) -> Tree:
 
 
 def _etcd(etcd: EtcdAccess) -> Tree:
-    tls: dict[str, Any] = {"enabled": etcd.uses_tls}
-    if etcd.tls_secret:
-        tls["caFile"] = f"{ETCD_TLS_DIRECTORY}/ca.crt"
-        tls["certFile"] = f"{ETCD_TLS_DIRECTORY}/tls.crt"
-        tls["keyFile"] = f"{ETCD_TLS_DIRECTORY}/tls.key"
+    tls = _tls(ETCD_TLS_DIRECTORY) if etcd.tls_secret else {"enabled": etcd.uses_tls}
     return {"endpoints": list(etcd.endpoints), "tls": tls}
+
+
+def _tls(directory: str) -> Tree:
+    """Mutual TLS with the Secret that is mounted at a directory."""
+    return {
+        "enabled": True,
+        "caFile": f"{directory}/ca.crt",
+        "certFile": f"{directory}/tls.crt",
+        "keyFile": f"{directory}/tls.key",
+    }
 
 
 def env_variables(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> list[dict[str, Any]]:

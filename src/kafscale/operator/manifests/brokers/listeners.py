@@ -1,8 +1,9 @@
 """The ports of brokers, and the host names that clients use.
 
-Invariants: 9092 and 9093 are always among the ports, because Services and probes use them. Further
-listeners come from `spec.config.settings.broker.listeners`. Clients reach a pod by its name in the
-headless Service or, from outside, by what `advertisedListeners` makes of `$(POD_NAME)`.
+Invariants: 9092, 9093 and 9095 are always among the ports, because Services, probes and the
+operator use them. Further listeners come from `spec.config.settings.broker.listeners`. Clients
+reach a pod by its name in the headless Service or, from outside, by what `advertisedListeners`
+makes of `$(POD_NAME)`.
 """
 
 import re
@@ -17,9 +18,10 @@ from kafscale.operator.spec.cluster import Cluster
 KAFKA: Final = "kafka"
 METRICS: Final = "metrics"
 CONTROL: Final = "control"
+OWN_PORTS: Final = {METRICS: names.METRICS_PORT, CONTROL: names.CONTROL_PORT}
+"""The ports that are not for Kafka clients, by their names in Services and containers."""
 
 _LISTENER: Final = re.compile(r"(?P<name>[^:\s]+)://\S*:(?P<port>\d{1,5})")
-_PORT: Final = re.compile(r"[1-9]\d{0,4}")
 
 
 def listeners(cluster: Cluster) -> dict[str, int]:
@@ -32,13 +34,6 @@ def client_ports(cluster: Cluster) -> dict[str, int]:
     """The ports for Kafka clients, by their names in Services and containers."""
     further = set(listeners(cluster).values()) - {0, names.KAFKA_PORT}
     return {KAFKA: names.KAFKA_PORT, **{f"{KAFKA}-{port}": port for port in sorted(further)}}
-
-
-def control_ports(cluster: Cluster) -> dict[str, int]:
-    """The ports for metrics and the control plane; one for both unless configured otherwise."""
-    port = str(value_at(cluster.spec.config.settings, "broker.controlPort"))
-    own = {CONTROL: int(port)} if _PORT.fullmatch(port) else {}
-    return {METRICS: names.METRICS_PORT, **own}
 
 
 def advertised_host(cluster: Cluster, platform: Platform) -> str:

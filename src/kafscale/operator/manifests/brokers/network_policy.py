@@ -1,16 +1,15 @@
 """The NetworkPolicy of the brokers, and the parts of all NetworkPolicies.
 
 Invariants: clients may connect from anywhere, because brokers authenticate them. Metrics are for
-Prometheus; the control plane is for the operator's namespace and the brokers. While both share a
-port, Prometheus can reach the control plane too: `broker.controlPort` and `control.tls` separate
-them. Egress is not restricted, because the addresses of a bucket are unknown.
+Prometheus and, like the control plane, for the operator's namespace and the brokers. Egress is not
+restricted, because the addresses of a bucket are unknown.
 """
 
 from typing import Any
 
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.manifests import names
-from kafscale.operator.manifests.brokers.listeners import METRICS, client_ports, control_ports
+from kafscale.operator.manifests.brokers.listeners import METRICS, OWN_PORTS, client_ports
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 
@@ -21,13 +20,12 @@ def policy(cluster: Cluster, platform: Platform) -> Manifest | None:
     if not desired.enabled:
         return None
     control_clients = [operators(platform), pods(cluster, names.BROKER_APP)]
-    ports = control_ports(cluster)
     ingress = [
         {"ports": _ports(client_ports(cluster))},
-        {"from": control_clients, "ports": _ports(ports)},
+        {"from": control_clients, "ports": _ports(OWN_PORTS)},
         {
             "from": [namespaces(desired.monitoring_namespace_labels)],
-            "ports": _ports({METRICS: ports[METRICS]}),
+            "ports": _ports({METRICS: OWN_PORTS[METRICS]}),
         },
     ]
     return build_policy(cluster, names.broker(cluster), names.BROKER_APP, ingress)

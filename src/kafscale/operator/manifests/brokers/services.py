@@ -1,15 +1,15 @@
 """The Services of the brokers, the ServiceMonitor, and the EndpointSlice of the wake listener.
 
-Invariants: the control plane, which shares a port with the metrics, is never exposed outside. Each
-broker is scraped once, even if it is not ready, through the headless Service. The EndpointSlice
-has only the ports for Kafka clients, so that a scrape of metrics wakes no cluster.
+Invariants: the control plane and the metrics are never exposed outside of Kubernetes. Each broker
+is scraped once, even if it is not ready, through the headless Service. The EndpointSlice has only
+the ports for Kafka clients, so that a scrape of metrics wakes no cluster.
 """
 
 from typing import Any, Final
 
 from kafscale.operator.kube.api import Manifest
 from kafscale.operator.manifests import names
-from kafscale.operator.manifests.brokers.listeners import METRICS, client_ports, control_ports
+from kafscale.operator.manifests.brokers.listeners import METRICS, OWN_PORTS, client_ports
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 
@@ -21,7 +21,7 @@ CLIENT: Final = "client"
 
 def headless(cluster: Cluster) -> Manifest:
     """The headless Service, which gives each broker a host name."""
-    ports = {**client_ports(cluster), **control_ports(cluster)}
+    ports = {**client_ports(cluster), **OWN_PORTS}
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -42,7 +42,7 @@ def client(cluster: Cluster) -> Manifest:
     desired = cluster.spec.service
     ports = client_ports(cluster)
     if desired.type == "ClusterIP":
-        ports[METRICS] = names.METRICS_PORT
+        ports |= OWN_PORTS
     return {
         "apiVersion": "v1",
         "kind": "Service",

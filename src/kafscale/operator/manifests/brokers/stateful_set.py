@@ -81,7 +81,7 @@ def _pod(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> dict[str, An
 
 def _container(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> dict[str, Any]:
     resources = cluster.spec.brokers.resources
-    ports = {**listeners.client_ports(cluster), **listeners.control_ports(cluster)}
+    ports = {**listeners.client_ports(cluster), **listeners.OWN_PORTS}
     return {
         "name": CONTAINER,
         "image": cluster.spec.brokers.image or platform.broker_image,
@@ -124,14 +124,15 @@ def _probes() -> dict[str, Any]:
 
 def _volumes(cluster: Cluster, etcd: EtcdAccess) -> list[dict[str, Any]]:
     secrets = {f"secret-{i}": each.name for i, each in enumerate(cluster.spec.brokers.secrets)}
+    own = {"control-tls": names.control_tls(cluster)}
     if etcd.tls_secret:
-        secrets = {"etcd-tls": etcd.tls_secret, **secrets}
+        own["etcd-tls"] = etcd.tls_secret
     return [
         {"name": "config", "configMap": {"name": names.broker_config(cluster)}},
         {"name": "tmp", "emptyDir": {}},
         *(
             {"name": name, "secret": {"secretName": secret, "defaultMode": READABLE_BY_GROUP}}
-            for name, secret in secrets.items()
+            for name, secret in {**own, **secrets}.items()
         ),
     ]
 
@@ -140,14 +141,18 @@ def _mounts(cluster: Cluster, etcd: EtcdAccess) -> list[dict[str, Any]]:
     secrets = {
         f"secret-{i}": each.mount_path for i, each in enumerate(cluster.spec.brokers.secrets)
     }
+    own = {"control-tls": config_map.CONTROL_TLS_DIRECTORY}
     if etcd.tls_secret:
-        secrets = {"etcd-tls": config_map.ETCD_TLS_DIRECTORY, **secrets}
+        own["etcd-tls"] = config_map.ETCD_TLS_DIRECTORY
     file = f"{config_map.DIRECTORY}/{config_map.FILE}"
     return [
         # Only the file: nothing can be mounted below a ConfigMap's directory.
         {"name": "config", "mountPath": file, "subPath": config_map.FILE, "readOnly": True},
         {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - the pod's own.
-        *({"name": name, "mountPath": path, "readOnly": True} for name, path in secrets.items()),
+        *(
+            {"name": name, "mountPath": path, "readOnly": True}
+            for name, path in {**own, **secrets}.items()
+        ),
     ]
 
 

@@ -106,18 +106,30 @@ def test_etcd_tls_settings(etcd, expected):
     assert settings(PRODUCTION, etcd)["etcd"]["tls"] == expected
 
 
+def test_control_plane_is_for_certificates_of_the_operator_and_of_the_cluster(tmp_path):
+    config = broker_config("production", tmp_path)
+    assert (config.broker.control_host, config.broker.control_port) == ("0.0.0.0", 9095)  # noqa: S104
+    assert config.control.tls.enabled
+    service = "production-broker-headless.kafscale.svc.cluster.local"
+    assert set(config.control.allowed_subjects) == {
+        "kafscale-operator",
+        service,
+        f"control-client.{service}",
+    }
+
+
 def test_operator_address_is_set_if_known():
-    assert "control" not in settings(PRODUCTION, platform=Platform())
+    assert settings(PRODUCTION, platform=Platform())["control"]["operatorAddress"] == ""
     elsewhere = Platform(control_address="operator.kafscale:9094")
     built = settings(PRODUCTION, platform=elsewhere)
-    assert built["control"] == {"operatorAddress": "operator.kafscale:9094"}
+    assert built["control"]["operatorAddress"] == "operator.kafscale:9094"
 
 
 @pytest.mark.parametrize(("grace", "drain"), [(10, 5), (19, 10), (20, 10), (60, 50), (3600, 3590)])
 def test_a_drain_ends_before_the_pod_is_killed(grace, drain):
     brokers = {"terminationGracePeriodSeconds": grace}
     tree = settings({"brokers": brokers, "s3": {"bucket": "records"}})
-    assert tree["broker"] == {"drainTimeoutSec": drain}
+    assert tree["broker"]["drainTimeoutSec"] == drain
 
 
 def test_checksum_ignores_the_order_of_keys():

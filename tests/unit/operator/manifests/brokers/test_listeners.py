@@ -17,7 +17,6 @@ def with_broker(**settings):
 def test_default_is_one_listener():
     plain = with_broker()
     assert listeners.client_ports(plain) == {"kafka": 9092}
-    assert listeners.control_ports(plain) == {"metrics": 9093}
     assert listeners.advertised_listeners(plain, PLATFORM) == []
     assert listeners.advertised_host(plain, PLATFORM) == HOST
 
@@ -44,14 +43,7 @@ def test_configured_advertised_listener_is_kept():
     ]
 
 
-@pytest.mark.parametrize("value", [9095, "9095"])
-def test_control_plane_can_have_its_own_port(value):
-    ports = listeners.control_ports(with_broker(controlPort=value))
-    assert ports == {"metrics": 9093, "control": 9095}
-
-
 @pytest.mark.parametrize("value", [0, "", "none", {}, 7, ["x"], "IN://:0"])
 def test_invalid_values_are_left_to_the_loader(value):
-    invalid = with_broker(listeners=value, controlPort="no port")
+    invalid = with_broker(listeners=value)
     assert listeners.client_ports(invalid) == {"kafka": 9092}
-    assert listeners.control_ports(invalid) == {"metrics": 9093}

@@ -21,7 +21,7 @@ def test_headless_service_includes_pods_that_are_not_ready():
     assert built["metadata"]["name"] == "production-broker-headless"
     assert built["spec"]["clusterIP"] == "None"
     assert built["spec"]["publishNotReadyAddresses"]
-    assert ports(built) == {"kafka": 9092, "metrics": 9093}
+    assert ports(built) == {"kafka": 9092, "metrics": 9093, "control": 9095}
 
 
 def test_client_service():
@@ -29,7 +29,7 @@ def test_client_service():
     built = services.client(production)
     assert built["metadata"]["name"] == "production-broker"
     assert built["spec"]["selector"] == {"app": "kafscale-broker", "cluster": "production"}
-    assert ports(built) == {"kafka": 9092, "metrics": 9093}
+    assert ports(built) == {"kafka": 9092, "metrics": 9093, "control": 9095}
     servers = services.bootstrap_servers(production, PLATFORM)
     assert servers == "production-broker.kafscale.svc.cluster.local:9092"
 
@@ -87,7 +87,7 @@ def test_all_client_ports_lead_to_the_wake_listener(name):
     built = services.endpoint_slice(cluster, "10.0.0.9", 9500)
     assert built["metadata"]["labels"]["kubernetes.io/service-name"] == service["metadata"]["name"]
     assert built["metadata"]["namespace"] == service["metadata"]["namespace"]
-    ports = {port["name"] for port in service["spec"]["ports"]} - {"metrics"}
+    ports = {port["name"] for port in service["spec"]["ports"]} - {"metrics", "control"}
     assert {port["name"]: port["port"] for port in built["ports"]} == dict.fromkeys(ports, 9500)
     assert built["endpoints"] == [{"addresses": ["10.0.0.9"], "conditions": {"ready": True}}]
     assert built["metadata"]["ownerReferences"][0]["uid"] == cluster.uid

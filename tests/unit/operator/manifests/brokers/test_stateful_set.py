@@ -80,7 +80,7 @@ def test_secrets_are_those_of_the_spec():
     cluster, etcd = case("everything")
     pod = pod_template(cluster, etcd)["spec"]
     mounted = {each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
-    assert mounted == {"etcd-tls", "listener-tls"}
+    assert mounted == {"everything-control-tls", "etcd-tls", "listener-tls"}
     read = [each["secretRef"]["name"] for each in pod["containers"][0]["envFrom"]]
     assert read == config_map.env_secrets(cluster, etcd) == ["keys", "etcd-user", "users"]
 
