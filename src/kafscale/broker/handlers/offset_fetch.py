@@ -7,9 +7,12 @@ Behaviour:
 * Requires DESCRIBE on each group, else GROUP_AUTHORIZATION_FAILED; and on each requested topic,
   else TOPIC_AUTHORIZATION_FAILED. A request for all topics leaves out others.
 * There are no transactions, so that every offset is stable.
+* An error of the group is returned for each requested partition as well. Apache Kafka leaves out
+  the partitions from v2 on: aiokafka then takes them for partitions without a committed offset and
+  consumes them from the beginning, and librdkafka (#5586) does not fetch them again.
 
 Version notes:
-* v0-1: an error of the group is returned for each partition; v2+: once, without partitions.
+* v2+: an error of the group has a field of its own.
 * v2+: null topics mean all.
 * v8+: any number of groups, each with its own error.
 * v9+: a member of the consumer protocol sends its id and epoch; an old epoch is refused.
@@ -34,7 +37,6 @@ from kafscale.protocol.messages.offset_fetch import (
 )
 from kafscale.text.topic_partition import TopicPartition
 
-GROUP_ERRORS_SINCE: Final = 2
 BATCHES_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10
 
@@ -51,9 +53,7 @@ def error_response(
     context: RequestContext, request: OffsetFetchRequest, error: KafscaleError
 ) -> OffsetFetchResponse:
     """The same error for every group."""
-    return _response(
-        context, [_failed(context, group, error) for group in _groups(context, request)]
-    )
+    return _response(context, [_failed(group, error) for group in _groups(context, request)])
 
 
 def _groups(context: RequestContext, request: OffsetFetchRequest) -> Sequence[GroupToFetch]:
@@ -74,7 +74,7 @@ def _fetch(context: RequestContext, group: GroupToFetch) -> FetchedGroup:
         context.require(Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
         committed = context.broker.groups.fetch(group.group_id, group.member_id, group.member_epoch)
     except KafscaleError as error:
-        return _failed(context, group, error)
+        return _failed(group, error)
     if group.topics is None:
         topics = _fetch_all(context, committed)
     else:
@@ -82,18 +82,16 @@ def _fetch(context: RequestContext, group: GroupToFetch) -> FetchedGroup:
     return FetchedGroup(group_id=group.group_id, topics=topics)
 
 
-def _failed(context: RequestContext, group: GroupToFetch, error: KafscaleError) -> FetchedGroup:
-    code = error.code
-    if context.version >= GROUP_ERRORS_SINCE:
-        return FetchedGroup(group_id=group.group_id, error_code=code)
+def _failed(group: GroupToFetch, error: KafscaleError) -> FetchedGroup:
     topics = [
         FetchedTopic(
             name=requested.name,
-            partitions=[_not_committed(each, code) for each in requested.partitions],
+            topic_id=requested.topic_id,
+            partitions=[_not_committed(each, error.code) for each in requested.partitions],
         )
         for requested in group.topics or []
     ]
-    return FetchedGroup(group_id=group.group_id, topics=topics)
+    return FetchedGroup(group_id=group.group_id, topics=topics, error_code=error.code)
 
 
 def _fetch_topic(
