@@ -216,6 +216,22 @@ def test_console_gets_its_cluster_and_credentials(helm: Helm, namespace: str) ->
     assert secrets == ["kafscale-console", "bucket-keys"]
 
 
+def test_cluster_and_its_console_use_tls_unless_it_is_disabled(helm: Helm, namespace: str) -> None:
+    def protocol_of(spec: Manifest) -> tuple[bool, str | None]:
+        values = {**TRY_OUT, "cluster": {**TRY_OUT["cluster"], "spec": spec}}
+        rendered = helm.render(RELEASE, CHART, namespace, values)
+        console = container_of_deployment("kafscale-console", rendered)
+        [cluster] = by_kind(rendered)["KafscaleCluster"]
+        environment = {each["name"]: each["value"] for each in console["env"]}
+        return cluster["spec"]["tls"]["enabled"], environment.get(
+            "KAFSCALE_CLIENT_SECURITY_PROTOCOL"
+        )
+
+    spec = TRY_OUT["cluster"]["spec"]
+    assert protocol_of(spec) == (True, "SSL")
+    assert protocol_of({**spec, "tls": {"enabled": False}}) == (False, None)
+
+
 def test_unknown_values_are_rejected(helm: Helm, namespace: str) -> None:
     with pytest.raises(HelmError, match="replica"):
         helm.render(RELEASE, CHART, namespace, {"operator": {"replica": 1}})

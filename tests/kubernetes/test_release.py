@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from kafscale.operator.kube.api import CLUSTERS, PODS, TOPICS
+from kafscale.operator.kube.api import CLUSTERS, CONFIG_MAPS, PODS, TOPICS
 from services.kubernetes import namespaces
 from services.kubernetes.control_plane import RESTRICTED, ControlPlane
 from services.kubernetes.helm import Helm
@@ -90,10 +90,17 @@ def values(namespace: str, s3: S3Server) -> Manifest:
     }
 
 
-def delivery_error(servers: str, topic: str) -> object:
-    """Send a record; return the delivery error."""
+def delivery_error(servers: str, topic: str, ca_pem: str) -> object:
+    """Send a record over TLS; return the delivery error."""
     outcomes: list[object] = []
-    producer = Producer({"bootstrap.servers": servers, "message.timeout.ms": 30_000})
+    producer = Producer(
+        {
+            "bootstrap.servers": servers,
+            "message.timeout.ms": 30_000,
+            "security.protocol": "SSL",
+            "ssl.ca.pem": ca_pem,
+        }
+    )
     producer.produce(topic, "hello", on_delivery=lambda error, _: outcomes.append(error))
     producer.flush(30)
     [outcome] = outcomes
@@ -115,7 +122,11 @@ def test_helm_install_creates_a_serving_cluster(
 
         cluster = kube.wait_for(CLUSTERS, namespace, "demo", is_ready, seconds_max=READY_S_MAX)
         kube.wait_for(TOPICS, namespace, "greetings", is_ready, seconds_max=READY_S_MAX)
-        assert delivery_error(cluster["status"]["bootstrapServers"], "greetings") is None
+        # The certificate is verified, with the host names of the Service and of the pod.
+        ca = kube.get(CONFIG_MAPS, namespace, "demo-listener-ca")
+        assert ca is not None
+        servers = cluster["status"]["bootstrapServers"]
+        assert delivery_error(servers, "greetings", ca["data"]["ca.crt"]) is None
 
         console = f"{release}-kafscale-console"
         kube.wait_for(DEPLOYMENTS, namespace, console, is_available, seconds_max=READY_S_MAX)

@@ -32,6 +32,7 @@ from kafscale.observability.metrics.operator import OperatorMetrics
 from kafscale.operator.cluster.backups import BackupReconciler
 from kafscale.operator.cluster.broker_status import BrokerStatusCollector, fetch_over_control_plane
 from kafscale.operator.cluster.bucket import BucketReconciler
+from kafscale.operator.cluster.listener_certificates import ListenerCertificates
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.cluster.reconciler import ClusterReconciler
 from kafscale.operator.cluster.rollout import RolloutExecutor
@@ -185,7 +186,8 @@ async def _worker(
     clusters = ClusterReconciler(
         kube,
         platform,
-        certificates=certificates,
+        control_certificates=certificates,
+        listener_certificates=ListenerCertificates(kube, platform, clock),
         etcds=etcds,
         buckets=buckets,
         backups=backups,

@@ -19,6 +19,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 
+from kafscale.net.address import canonical_ip
 from kafscale.operator.kube.api import Manifest
 from kafscale.security.tls.issuer import CLOCK_SKEW, CertificateIssuer, IssuedCertificate
 
@@ -99,7 +100,9 @@ class CertificateAuthority(NamedTuple):
 
     def _is_usable(self, certificate: x509.Certificate, holder: Holder, now: dt.datetime) -> bool:
         """Whether a certificate may stay; one that is due stays until the new CA may issue."""
-        if certificate.not_valid_after_utc <= now or _hosts(certificate) != set(holder.hosts):
+        if certificate.not_valid_after_utc <= now or _hosts(certificate) != {
+            *map(canonical_ip, holder.hosts)
+        }:
             return False
         cas = (self.own.certificate, *self.former_cas)
         if not any(_is_issued_by(certificate, each) for each in cas):

@@ -11,14 +11,12 @@ renewal interrupts nothing.
 """
 
 import asyncio
-import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from kafscale.config.sections.security import PeerTls
 from kafscale.net import address
-from kafscale.observability.logging import get_logger
 from kafscale.operator.certificates import (
     CA_BUNDLE,
     CERTIFICATE,
@@ -27,15 +25,12 @@ from kafscale.operator.certificates import (
     CertificateAuthority,
     Entries,
     Holder,
-    entries_of,
-    tls_secret,
 )
-from kafscale.operator.kube.api import SECRETS, Kube, Manifest
+from kafscale.operator.issued_secrets import IssuedSecrets
+from kafscale.operator.kube.api import Kube
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
-
-logger = get_logger(__name__)
 
 CA_SECRET: Final = "kafscale-control-ca"  # noqa: S105 - a name.
 
@@ -47,9 +42,8 @@ class ControlCertificates:
         self, kube: Kube, platform: Platform, *, clock: Callable[[], int], directory: Path
     ) -> None:
         """`clock` is in milliseconds; `directory` is for the operator's own files."""
-        self._kube = kube
         self._platform = platform
-        self._clock = clock
+        self._secrets = IssuedSecrets(kube, clock)
         self._lock = asyncio.Lock()
         self._own: Entries | None = None
         self._directory = directory
@@ -64,19 +58,15 @@ class ControlCertificates:
     async def renew(self) -> CertificateAuthority:
         """Renew the CA and the operator's own certificate if that is due; return the CA."""
         async with self._lock:
-            namespace, now = self._platform.namespace, self._now()
-            secret = await self._kube.get(SECRETS, namespace, CA_SECRET)
-            existing = entries_of(secret) if secret else None
+            metadata = {
+                "name": CA_SECRET,
+                "namespace": self._platform.namespace,
+                "labels": {"app": names.OPERATOR_APP},
+            }
             trusted = [self._own] if self._own else []
-            ca = CertificateAuthority.of(existing, trusted, "Kafscale control plane", now)
-            if ca.entries != existing:
-                metadata = {
-                    "name": CA_SECRET,
-                    "namespace": namespace,
-                    "labels": {"app": names.OPERATOR_APP},
-                }
-                await self._write(tls_secret(metadata, ca.entries))
-            own = ca.issue(Holder(names.OPERATOR_APP, self._own_hosts()), self._own, now)
+            ca = await self._secrets.authority(metadata, "Kafscale control plane", trusted)
+            holder = Holder(names.OPERATOR_APP, self._own_hosts())
+            own = ca.issue(holder, self._own, self._secrets.now())
             if own != self._own:
                 await asyncio.to_thread(_write_files, self._directory, own)
                 self._own = own
@@ -89,25 +79,11 @@ class ControlCertificates:
             (names.control_tls(cluster), _broker(cluster, self._platform)),
             (names.control_client_tls(cluster), _client(cluster, self._platform)),
         ):
-            secret = await self._kube.get(SECRETS, cluster.namespace, name)
-            existing = entries_of(secret) if secret else None
-            entries = ca.issue(holder, existing, self._now())
-            if entries != existing:
-                metadata = names.metadata(cluster, name, names.BROKER_APP)
-                await self._write(tls_secret(metadata, entries))
-
-    async def _write(self, secret: Manifest) -> None:
-        await self._kube.apply(secret)
-        metadata = secret["metadata"]
-        logger.info("certificate issued", namespace=metadata["namespace"], secret=metadata["name"])
+            await self._secrets.issue(ca, names.metadata(cluster, name, names.BROKER_APP), holder)
 
     def _own_hosts(self) -> list[str]:
         control = self._platform.control_address
-        host = address.parse(control).host if control else ""
-        return [*([host] if host else ()), *LOCAL_HOSTS]
-
-    def _now(self) -> dt.datetime:
-        return dt.datetime.fromtimestamp(self._clock() / 1000, dt.UTC)
+        return [*([address.parse(control).host] if control else ()), *LOCAL_HOSTS]
 
 
 def _broker(cluster: Cluster, platform: Platform) -> Holder:

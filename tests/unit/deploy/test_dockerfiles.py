@@ -123,7 +123,7 @@ def test_spark_image_has_no_default_command():
 
 
 def test_exposed_ports_match_the_default_settings():
-    assert argument_of("broker", "EXPOSE").split() == ["9092", "9093"]
+    assert argument_of("broker", "EXPOSE").split() == ["9092", "9093", "9095"]
     assert argument_of("console", "EXPOSE") == str(DEFAULTS["ui.port"])
     ports = [DEFAULTS["operator.metricsPort"], DEFAULTS["operator.controlPort"]]
     assert argument_of("operator", "EXPOSE").split() == [str(port) for port in ports]

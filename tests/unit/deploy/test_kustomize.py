@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from kafscale.config.model import SETTINGS
+from kafscale.operator.control_certificates import CA_SECRET
 from kafscale.operator.kube.api import ALL, LEASES
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -20,13 +21,17 @@ RBAC = [
 
 def verbs(kind: str) -> dict[tuple[str, str], set[str]]:
     """The verbs that a role allows, by API group and resource."""
+    allowed: dict[tuple[str, str], set[str]] = {}
+    for rule in rules(kind):
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                allowed.setdefault((group, resource), set()).update(rule["verbs"])
+    return allowed
+
+
+def rules(kind: str) -> list[dict]:
     [role] = [each for each in RBAC if each["kind"] == kind]
-    return {
-        (group, resource): set(rule["verbs"])
-        for rule in role["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-    }
+    return role["rules"]
 
 
 def kustomize(directory: str) -> list[dict]:
@@ -102,9 +107,15 @@ def test_the_operator_may_do_something_with_every_kind_that_it_knows(kind):
     assert verbs("ClusterRole")[group, kind.plural]
 
 
-def test_only_its_own_namespace_has_its_lease():
-    assert verbs("Role") == {("coordination.k8s.io", "leases"): {"get", "create", "update"}}
+def test_only_its_own_namespace_has_its_lease_and_its_ca():
+    assert verbs("Role") == {
+        ("coordination.k8s.io", "leases"): {"get", "create", "update"},
+        ("", "secrets"): {"get", "create", "patch"},
+    }
     assert ("coordination.k8s.io", "leases") not in verbs("ClusterRole")
+    for rule in rules("Role"):
+        if rule["resources"] == ["secrets"] and rule["verbs"] != ["create"]:
+            assert rule["resourceNames"] == [CA_SECRET]
 
 
 def test_no_right_is_a_wildcard_and_none_reaches_into_pods():

@@ -26,6 +26,13 @@
 {{- .Values.console.cluster | default (include "kafscale.cluster" .) -}}
 {{- end -}}
 
+{{/* Not empty if that cluster is the one of this chart, and serves Kafka clients with TLS. */}}
+{{- define "kafscale.consoleTls" -}}
+{{- if and .Values.cluster.enabled (eq (include "kafscale.consoleCluster" .) (include "kafscale.cluster" .)) -}}
+{{- if dig "tls" "enabled" false .Values.cluster.spec }}true{{ end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "kafscale.cluster" -}}
 {{- .Values.cluster.name | default .Release.Name -}}
 {{- end -}}

@@ -19,6 +19,7 @@ from kafscale.operator import secrets
 from kafscale.operator.cluster import status as cluster_status
 from kafscale.operator.cluster.backups import BackupReconciler
 from kafscale.operator.cluster.bucket import BucketReconciler
+from kafscale.operator.cluster.listener_certificates import ListenerCertificates
 from kafscale.operator.cluster.manifests import ManifestApplier
 from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
 from kafscale.operator.cluster.rollout import RolloutExecutor
@@ -52,7 +53,8 @@ class ClusterReconciler:
         kube: Kube,
         platform: names.Platform,
         *,
-        certificates: ControlCertificates,
+        control_certificates: ControlCertificates,
+        listener_certificates: ListenerCertificates,
         etcds: EtcdReconciler,
         buckets: BucketReconciler,
         backups: BackupReconciler,
@@ -64,7 +66,8 @@ class ClusterReconciler:
     ) -> None:
         self._kube = kube
         self._platform = platform
-        self._certificates = certificates
+        self._control_certificates = control_certificates
+        self._listener_certificates = listener_certificates
         self._etcds = etcds
         self._buckets = buckets
         self._backups = backups
@@ -136,7 +139,8 @@ class ClusterReconciler:
 
         Returns the seconds until the next check, if no change is in progress.
         """
-        await self._certificates.reconcile(cluster)
+        await self._control_certificates.reconcile(cluster)
+        await self._listener_certificates.reconcile(cluster)
         # Brokers read certificates of etcd only at the start.
         names_used = [*config_map.env_secrets(cluster, access), access.tls_secret]
         secret_names = [name for name in names_used if name]

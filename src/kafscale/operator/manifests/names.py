@@ -93,6 +93,16 @@ def control_client_tls(cluster: Cluster) -> str:
     return f"{cluster.name}-control-client-tls"
 
 
+def listener_tls(cluster: Cluster) -> str:
+    """The Secret with the certificate of the brokers' listeners."""
+    return f"{cluster.name}-listener-tls"
+
+
+def listener_ca(cluster: Cluster) -> str:
+    """The Secret of its CA, and the ConfigMap with the CA's certificate for clients."""
+    return f"{cluster.name}-listener-ca"
+
+
 def control_identities(namespace: str, cluster_name: str, platform: Platform) -> tuple[str, str]:
     """The names that only certificates of one cluster have: of its brokers, and of its clients."""
     service = f"{cluster_name}-broker-headless.{namespace}.svc.{platform.cluster_domain}"

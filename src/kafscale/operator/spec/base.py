@@ -34,6 +34,10 @@ BucketName = Annotated[
 _NAME = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 ObjectName = Annotated[str, Meta(min_length=1, max_length=253, pattern=f"^{_NAME}$")]
 """The name of another object in the same namespace."""
+Host = Annotated[
+    str, Meta(max_length=253, pattern=r"^(\*\.)?[0-9A-Za-z]([-.:0-9A-Za-z]*[0-9A-Za-z])?$")
+]
+"""A host name, also one of a wildcard certificate, or an address."""
 OptionalObjectName = Annotated[str, Meta(max_length=253, pattern=f"^({_NAME})?$")]
 Quantity = Annotated[str, Meta(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$")]
 """A quantity as Kubernetes writes it: 500m, 2."""

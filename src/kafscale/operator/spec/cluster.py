@@ -11,6 +11,7 @@ from msgspec import Meta, field
 from kafscale.operator.spec.base import (
     BrokerCount,
     Count,
+    Host,
     Labels,
     Manifests,
     ObjectName,
@@ -218,6 +219,23 @@ class ScaleToZeroSpec(Spec, frozen=True, kw_only=True):
     ] = 1800
 
 
+class TlsSpec(Spec, frozen=True, kw_only=True):
+    """TLS for Kafka clients, with certificates that the operator issues and renews."""
+
+    enabled: Annotated[
+        bool,
+        text(
+            "Serve Kafka clients with TLS only. They trust the CA in ConfigMap NAME-listener-ca."
+            " With config.settings.broker.listeners, the certificate is that of their listeners"
+            " with SSL or SASL_SSL."
+        ),
+    ] = False
+    hosts: Annotated[
+        list[Host],
+        text("Further host names of the brokers, such as those of advertised listeners."),
+    ] = field(default_factory=list)
+
+
 class AutoscalingSpec(Spec, frozen=True, kw_only=True):
     """The HorizontalPodAutoscaler of the brokers."""
 
@@ -270,6 +288,7 @@ class ClusterSpec(Spec, frozen=True, kw_only=True):
     s3: S3Spec
     etcd: EtcdSpec = field(default_factory=EtcdSpec)
     config: ConfigSpec = field(default_factory=ConfigSpec)
+    tls: TlsSpec = field(default_factory=TlsSpec)
     service: ServiceSpec = field(default_factory=ServiceSpec)
     autoscaling: AutoscalingSpec = field(default_factory=AutoscalingSpec)
     network_policy: NetworkPolicySpec = field(default_factory=NetworkPolicySpec)

@@ -24,6 +24,7 @@ FILE: Final = "broker.yaml"
 DIRECTORY: Final = "/etc/kafscale"
 ETCD_TLS_DIRECTORY: Final = f"{DIRECTORY}/etcd-tls"
 CONTROL_TLS_DIRECTORY: Final = f"{DIRECTORY}/control-tls"
+LISTENER_TLS_DIRECTORY: Final = f"{DIRECTORY}/listener-tls"
 GRACE_SECONDS_KEPT: Final = 10
 """The part of a pod's grace period after the drain, for pending responses and uploads."""
 
@@ -77,6 +78,8 @@ def settings(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> Tree:
             "allowedSubjects": names.control_subjects(cluster.namespace, cluster.name, platform),
             "operatorAddress": platform.control_address,
         },
+        # Of commands in the pod.
+        "client": {"controlTls": _tls(CONTROL_TLS_DIRECTORY)},
         "s3": _s3(cluster),
         "etcd": _etcd(etcd),
         "storage": {
@@ -85,6 +88,8 @@ def settings(cluster: Cluster, platform: Platform, etcd: EtcdAccess) -> Tree:
         },
         "cache": {"segmentCacheSize": desired.cache_size},
     }
+    if cluster.spec.tls.enabled:
+        tree = merge(tree, _listener_tls())
     tree = merge(tree, desired.settings)
     if isinstance(tree["broker"], dict):
         # They differ per broker, and are in its environment.
@@ -122,6 +127,16 @@ def _s3(cluster: Cluster) -> Tree:
 def _etcd(etcd: EtcdAccess) -> Tree:
     tls = _tls(ETCD_TLS_DIRECTORY) if etcd.tls_secret else {"enabled": etcd.uses_tls}
     return {"endpoints": list(etcd.endpoints), "tls": tls}
+
+
+def _listener_tls() -> Tree:
+    """TLS for Kafka clients, and for commands in the pod."""
+    files = _tls(LISTENER_TLS_DIRECTORY)
+    return {
+        "broker": {"securityProtocol": "SSL"},
+        "tls": {key: files[key] for key in ("certFile", "keyFile")},
+        "client": {"securityProtocol": "SSL", "tls": {"caFile": files["caFile"]}},
+    }
 
 
 def _tls(directory: str) -> Tree:

@@ -124,9 +124,7 @@ def _probes() -> dict[str, Any]:
 
 def _volumes(cluster: Cluster, etcd: EtcdAccess) -> list[dict[str, Any]]:
     secrets = {f"secret-{i}": each.name for i, each in enumerate(cluster.spec.brokers.secrets)}
-    own = {"control-tls": names.control_tls(cluster)}
-    if etcd.tls_secret:
-        own["etcd-tls"] = etcd.tls_secret
+    own = {name: secret for name, (secret, _) in _certificates(cluster, etcd).items()}
     return [
         {"name": "config", "configMap": {"name": names.broker_config(cluster)}},
         {"name": "tmp", "emptyDir": {}},
@@ -141,9 +139,7 @@ def _mounts(cluster: Cluster, etcd: EtcdAccess) -> list[dict[str, Any]]:
     secrets = {
         f"secret-{i}": each.mount_path for i, each in enumerate(cluster.spec.brokers.secrets)
     }
-    own = {"control-tls": config_map.CONTROL_TLS_DIRECTORY}
-    if etcd.tls_secret:
-        own["etcd-tls"] = config_map.ETCD_TLS_DIRECTORY
+    own = {name: path for name, (_, path) in _certificates(cluster, etcd).items()}
     file = f"{config_map.DIRECTORY}/{config_map.FILE}"
     return [
         # Only the file: nothing can be mounted below a ConfigMap's directory.
@@ -154,6 +150,17 @@ def _mounts(cluster: Cluster, etcd: EtcdAccess) -> list[dict[str, Any]]:
             for name, path in {**own, **secrets}.items()
         ),
     ]
+
+
+def _certificates(cluster: Cluster, etcd: EtcdAccess) -> dict[str, tuple[str, str]]:
+    """The Secrets with certificates that brokers use, and their directories, by volume."""
+    mounted = {"control-tls": (names.control_tls(cluster), config_map.CONTROL_TLS_DIRECTORY)}
+    if cluster.spec.tls.enabled:
+        directory = config_map.LISTENER_TLS_DIRECTORY
+        mounted["listener-tls"] = (names.listener_tls(cluster), directory)
+    if etcd.tls_secret:
+        mounted["etcd-tls"] = (etcd.tls_secret, config_map.ETCD_TLS_DIRECTORY)
+    return mounted
 
 
 def _resource_list(resource_map: ResourceMap) -> dict[str, str]:

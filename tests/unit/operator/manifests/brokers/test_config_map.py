@@ -118,6 +118,17 @@ def test_control_plane_is_for_certificates_of_the_operator_and_of_the_cluster(tm
     }
 
 
+def test_tls_of_the_spec_applies_to_listeners_and_to_commands_in_the_pod():
+    spec = {"brokers": {}, "s3": {"bucket": "records"}, "tls": {"enabled": True}}
+    tree = settings(spec)
+    assert tree["broker"]["securityProtocol"] == "SSL"
+    assert tree["tls"]["certFile"] == "/etc/kafscale/listener-tls/tls.crt"
+    assert tree["client"]["tls"]["caFile"] == "/etc/kafscale/listener-tls/ca.crt"
+    assert config_map.problems(cluster(spec), PLATFORM, ETCD) == []
+    with_logins = {"settings": {"broker": {"securityProtocol": "SASL_SSL"}}}
+    assert settings({**spec, "config": with_logins})["broker"]["securityProtocol"] == "SASL_SSL"
+
+
 def test_operator_address_is_set_if_known():
     assert settings(PRODUCTION, platform=Platform())["control"]["operatorAddress"] == ""
     elsewhere = Platform(control_address="operator.kafscale:9094")
