@@ -28,9 +28,11 @@ BrokerCount = Annotated[int, Meta(ge=1, le=1000)]
 Labels = dict[str, str]
 Manifests = list[dict[str, Any]]
 """Parts of Kubernetes' own API, which Kubernetes validates."""
-BucketName = Annotated[
-    str, Meta(max_length=128, pattern=r"^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9]|arn:[^\s/]+)$")
-]
+_BUCKET = r"(arn:[a-z0-9-]+:s3:[a-z0-9-]*:[0-9]*:)?[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+BucketName = Annotated[str, Meta(max_length=128, pattern=f"^{_BUCKET}$")]
+OptionalBucketName = Annotated[str, Meta(max_length=128, pattern=f"^({_BUCKET})?$")]
+Region = Annotated[str, Meta(max_length=64, pattern=r"^[A-Za-z0-9-]*$")]
+"""Regions and names of buckets become parts of host names."""
 _NAME = r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 ObjectName = Annotated[str, Meta(min_length=1, max_length=253, pattern=f"^{_NAME}$")]
 """The name of another object in the same namespace."""

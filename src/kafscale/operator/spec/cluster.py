@@ -15,7 +15,9 @@ from kafscale.operator.spec.base import (
     Labels,
     Manifests,
     ObjectName,
+    OptionalBucketName,
     OptionalObjectName,
+    Region,
     ResourceMap,
     Resources,
     SecretMount,
@@ -117,12 +119,12 @@ class SnapshotsSpec(Spec, frozen=True, kw_only=True):
 
     enabled: Annotated[bool, text("Take snapshots of etcd.")] = True
     bucket: Annotated[
-        str,
+        OptionalBucketName,
         text(
             "The bucket of the snapshots, preferably a dedicated one. Empty: that of the records."
         ),
     ] = ""
-    region: Annotated[str, text("The region of that bucket. Empty: that of the records.")] = ""
+    region: Annotated[Region, text("The region of that bucket. Empty: that of the records.")] = ""
     endpoint: Annotated[
         str, text("The S3 endpoint of that bucket. Empty: that of the records.")
     ] = ""

@@ -4,16 +4,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from kafscale.operator.spec.base import BucketName, OptionalObjectName, Spec, text
+from kafscale.operator.spec.base import BucketName, OptionalObjectName, Region, Spec, text
 
 
 class S3Spec(Spec, frozen=True, kw_only=True):
     """The bucket of the records."""
 
     bucket: Annotated[BucketName, text("The name or ARN of the bucket.")]
-    region: Annotated[
-        str, Meta(max_length=64, description="The region of the bucket and of this cluster.")
-    ] = "us-east-1"
+    region: Annotated[Region, text("The region of the bucket and of this cluster.")] = "us-east-1"
     endpoint: Annotated[
         str, text("The URL of an S3-compatible server such as MinIO. Empty: AWS.")
     ] = ""
