@@ -36,6 +36,10 @@ CASES = {
             "replicas": 3,
             "image": {"repository": "registry.example.com/a", "digest": "sha256:" + "0" * 64},
             "etcdEndpoints": ["etcd-0:2379", "etcd-1:2379"],
+            "allowedBuckets": ["default/records", "*/shared/*"],
+            "allowedRoles": ["default/arn:aws:iam::1:role/records"],
+            "allowedEndpoints": ["default/minio.storage:9000"],
+            "allowKubeEtcd": True,
             "controlAddress": "operator.example.com:9094",
             "env": [{"name": "KAFSCALE_LOG_LEVEL", "value": "debug"}],
             "nodeSelector": {"disk": "ssd"},
@@ -198,6 +202,8 @@ def test_given_variables_override_defaults(helm: Helm, namespace: str) -> None:
     assert len(environment) == len(container["env"])
     assert environment["KAFSCALE_LOG_LEVEL"] == "debug"
     assert environment["KAFSCALE_OPERATOR_ETCD_ENDPOINTS"] == "etcd-0:2379,etcd-1:2379"
+    assert environment["KAFSCALE_OPERATOR_ALLOWED_BUCKETS"] == "default/records,*/shared/*"
+    assert environment["KAFSCALE_OPERATOR_ALLOW_KUBE_ETCD"] == "true"
     assert environment["KAFSCALE_OPERATOR_OPERATOR_IMAGE"] == container["image"]
     assert container["image"].startswith("registry.example.com/a@sha256:")
 

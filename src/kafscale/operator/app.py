@@ -47,6 +47,7 @@ from kafscale.operator.event_sources import registry, watch
 from kafscale.operator.kube.client import ApiServer, api_server
 from kafscale.operator.kube.lease import Leadership
 from kafscale.operator.manifests.names import Platform
+from kafscale.operator.tenants import TenantRules
 from kafscale.operator.topics.reconciler import TopicReconciler
 from kafscale.operator.work_queue import Worker, WorkQueue
 
@@ -161,7 +162,8 @@ async def _worker(
     await certificates.renew()
     tls = certificates.files.as_client()
     collector = BrokerStatusCollector(fetch_over_control_plane(tls), clock, samples.fresh)
-    buckets = BucketReconciler(kube, clock)
+    rules = TenantRules(config.operator)
+    buckets = BucketReconciler(kube, clock, rules)
     backups = BackupReconciler(
         buckets, metrics, clock=clock, timer=time.monotonic, random=SystemRandom()
     )
@@ -171,6 +173,7 @@ async def _worker(
         clock=clock,
         directory=directory,
         newest_snapshot=backups.newest_key,
+        rules=rules,
         settings_endpoints=config.operator.etcd_endpoints,
         namespaces=config.operator.namespaces,
     )

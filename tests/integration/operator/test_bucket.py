@@ -11,9 +11,11 @@ from uuid import uuid4
 import boto3
 import pytest
 
+from kafscale.config.sections.operator import Operator
 from kafscale.metadata.schema.model import Topic
 from kafscale.operator.cluster.bucket import LIFECYCLE_INTERVAL_MS, BucketReconciler
 from kafscale.operator.spec.cluster import Cluster, read_cluster
+from kafscale.operator.tenants import NotAllowedError, TenantRules
 from kafscale.storage.objects.s3.bucket_admin import create_bucket
 from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from services import s3_server
@@ -38,7 +40,12 @@ class BucketFixture:
         self.bucket = replace(server, name=f"kafscale-{uuid4().hex[:8]}-us-east-1")
         self.now_ms = 1_750_000_000_000
         self.kube = MemoryKube()
-        self.reconciler = BucketReconciler(self.kube, lambda: self.now_ms)
+        self.rules = TenantRules(
+            Operator(
+                allowed_endpoints=("*/127.0.0.1",), allowed_buckets=(f"shops/{self.bucket.name}",)
+            )
+        )
+        self.reconciler = BucketReconciler(self.kube, lambda: self.now_ms, self.rules)
         asyncio.run(self.kube.create(_keys_secret(server)))
         self.s3: Any = boto3.client(
             "s3",
@@ -48,14 +55,14 @@ class BucketFixture:
             aws_secret_access_key=server.secret_key,
         )
 
-    def cluster(self, **s3: Any) -> Cluster:
+    def cluster(self, namespace: str = "shops", **s3: Any) -> Cluster:
         spec = {
             "bucket": self.bucket.name,
             "endpoint": self.bucket.endpoint,
             "credentialsSecretRef": "keys",
             **s3,
         }
-        metadata = {"name": "shop", "namespace": "shops", "uid": "u"}
+        metadata = {"name": "shop", "namespace": namespace, "uid": "u"}
         return read_cluster({"metadata": metadata, "spec": {"brokers": {}, "s3": spec}})
 
     def conditions(self, cluster: Cluster) -> dict[str, tuple[str, str]]:
@@ -103,6 +110,22 @@ def test_bucket_is_created_only_on_request(fixture: BucketFixture) -> None:
     with_creation = fixture.cluster(createBucket=True, environment=environment)
     assert fixture.conditions(with_creation)["BucketReady"] == ("True", "Created")
     assert fixture.conditions(fixture.cluster())["BucketReady"] == ("True", "Accessible")
+
+
+def test_own_identity_is_for_the_namespaces_of_the_settings(
+    fixture: BucketFixture, server: S3Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
+    asyncio.run(create_bucket(fixture.bucket))
+    victim = fixture.cluster(credentialsSecretRef="")
+    assert fixture.conditions(victim)["BucketReady"] == ("True", "Accessible")
+    attacker = fixture.cluster("attacker", credentialsSecretRef="")
+    assert fixture.conditions(attacker)["BucketReady"] == ("False", "NotAllowed")
+    [lifecycle] = asyncio.run(fixture.reconciler.reconcile_lifecycle(attacker, []))
+    assert (lifecycle.status, lifecycle.reason) == ("False", "NotWritten")
+    with pytest.raises(NotAllowedError):
+        asyncio.run(fixture.reconciler.bucket_config(attacker, attacker.spec.snapshots_s3))
 
 
 def test_bucket_in_another_region_is_not_used(fixture: BucketFixture) -> None:

@@ -18,6 +18,7 @@ from kafscale.operator.etcd.reconciler import EtcdReconciler
 from kafscale.operator.kube.api import CONFIG_MAPS, PODS, VOLUME_CLAIMS
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster, read_cluster
+from kafscale.operator.tenants import TenantRules
 from services.etcd_pods import EtcdPods
 from services.memory_kube import MemoryKube
 
@@ -46,6 +47,7 @@ class EtcdFixture:
             clock=lambda: time.time_ns() // 1_000_000,
             directory=directory,
             newest_snapshot=self._no_snapshot,
+            rules=TenantRules(),
             connect=pods.connect,
             lost_after_ms=500,
             query_ms_max=1000,

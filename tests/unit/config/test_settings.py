@@ -171,6 +171,10 @@ tracing.serviceName           |              | KAFSCALE_TRACING_SERVICE_NAME
 operator.namespaces           |              | KAFSCALE_OPERATOR_NAMESPACES
 operator.namespace            | kafscale     | KAFSCALE_OPERATOR_NAMESPACE
 operator.etcdEndpoints        |              | KAFSCALE_OPERATOR_ETCD_ENDPOINTS
+operator.allowedBuckets       |              | KAFSCALE_OPERATOR_ALLOWED_BUCKETS
+operator.allowedRoles         |              | KAFSCALE_OPERATOR_ALLOWED_ROLES
+operator.allowedEndpoints     |              | KAFSCALE_OPERATOR_ALLOWED_ENDPOINTS
+operator.allowKubeEtcd        | false        | KAFSCALE_OPERATOR_ALLOW_KUBE_ETCD
 operator.brokerImage          | kafscale-broker:latest | KAFSCALE_OPERATOR_BROKER_IMAGE
 operator.operatorImage        | kafscale-operator:latest | KAFSCALE_OPERATOR_OPERATOR_IMAGE
 operator.etcdImage            | etcd:v3.6.16  | KAFSCALE_OPERATOR_ETCD_IMAGE

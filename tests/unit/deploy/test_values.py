@@ -99,6 +99,10 @@ def test_committed_values_are_valid(name):
         {"operator": {"replica": 1}},
         {"operator": {"replicas": "two"}},
         {"operator": {"namespaces": ["Not_A_Name"]}},
+        {"operator": {"allowedBuckets": ["records"]}},
+        {"operator": {"allowedBuckets": ["shop/records,bank/records"]}},
+        {"operator": {"allowedRoles": ["arn:aws:iam::1:role/records"]}},
+        {"operator": {"allowedEndpoints": ["shop/http://minio:9000"]}},
         {"operator": {"image": {"digest": "sha256:short"}}},
         {"operator": {"image": {"tag": "a b"}}},
         {"operator": {"log": {"level": "loud"}}},
@@ -139,6 +143,18 @@ def test_defaults_match_the_default_settings():
     for name in ("operator", "broker"):
         repository = VALUES[name]["image"]["repository"]
         assert f"{repository}:latest" == DEFAULTS[f"operator.{name}Image"]
+
+
+def test_lists_have_the_syntax_of_the_settings():
+    settings = {setting.path: setting for setting in SETTINGS}
+    entries = {
+        "allowedBuckets": ["shop/records", "*/records/prod-*", "s*/*"],
+        "allowedRoles": ["shop/arn:aws:iam::1:role/a/b", "*/*"],
+        "allowedEndpoints": ["shop/minio.storage:9000", "*/*.storage", "*/[fd00::1]:9000"],
+    }
+    for name, valid in entries.items():
+        assert validation_error({"operator": {name: valid}}) == ""
+        assert settings[f"operator.{name}"].type.read(",".join(valid)) == tuple(valid)
 
 
 def test_environment_variables_of_the_operator_exist():

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from kafscale.config.schema import setting
 from kafscale.config.sections.etcd import ENDPOINT
 from kafscale.config.sections.security import ADDRESS
-from kafscale.config.types import HOST, PORT, Duration, StringList, Text
+from kafscale.config.types import HOST, PORT, Boolean, Duration, StringList, Text
 
 _DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _IMAGE = Text("the name of an image, with its tag or digest", r"\S+")
+_NAMESPACES = r"[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,52 @@ class Operator:
     etcd_endpoints: tuple[str, ...] = setting((), StringList(ENDPOINT))
     """An external etcd for the clusters. Empty, the default, makes the operator run a managed etcd
     for them."""
+
+    allowed_buckets: tuple[str, ...] = setting(
+        (),
+        StringList(
+            Text(
+                "of the form NAMESPACE/BUCKET or NAMESPACE/BUCKET/PREFIX, where `*` is any text",
+                rf"{_NAMESPACES}/[a-z0-9.*-]+(/[A-Za-z0-9._*-]+)?",
+            )
+        ),
+    )
+    """The buckets that the operator uses with its own identity (a role, or keys in its
+    environment), for clusters of this namespace that name no Secret with keys. Without a prefix
+    only the prefixes `NAMESPACE.*`, which clusters have by default (`s3.namespace`). Empty, the
+    default, allows none, because users who may edit a namespace choose its buckets."""
+
+    allowed_roles: tuple[str, ...] = setting(
+        (),
+        StringList(
+            Text(
+                "of the form NAMESPACE/ROLE-ARN, where `*` is any text",
+                rf"{_NAMESPACES}/(arn:|\*)\S*",
+            )
+        ),
+    )
+    """The roles that the operator assumes with its own identity (`s3.roleArn`), or passes to S3 for
+    replication (`s3.replicationRoleArn`), for clusters of this namespace. Empty, the default,
+    allows none."""
+
+    allowed_endpoints: tuple[str, ...] = setting(
+        (),
+        StringList(
+            Text(
+                "of the form NAMESPACE/HOST or NAMESPACE/HOST:PORT, where `*` is any text",
+                rf"{_NAMESPACES}/[0-9A-Za-z.:*\[\]_-]+",
+            )
+        ),
+    )
+    """The servers that clusters of this namespace may name although they are at loopback or
+    link-local addresses or are metadata services, and the S3 servers that the operator may use with
+    its own identity. Empty, the default, allows other addresses only, and no S3 server but AWS with
+    the operator's identity."""
+
+    allow_kube_etcd: bool = setting(False, Boolean())
+    """Whether clusters may use the etcd of Kubernetes itself (`etcd.useKubeEtcd`). False, because
+    that etcd has all Secrets of Kubernetes, and the operator takes snapshots of a cluster's etcd
+    into the bucket that the cluster names."""
 
     broker_image: str = setting("kafscale-broker:latest", _IMAGE)
     """The image of brokers, unless the cluster resource sets one. The default is what `make docker`

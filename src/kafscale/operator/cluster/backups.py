@@ -137,7 +137,7 @@ class BackupReconciler:
         return RetryingObjectStore(store, retries_max=RETRIES_MAX, random=self._random)
 
     async def _bucket(self, cluster: Cluster) -> S3Bucket:
-        return await self._buckets.bucket_config(cluster.namespace, cluster.spec.snapshots_s3)
+        return await self._buckets.bucket_config(cluster, cluster.spec.snapshots_s3)
 
 
 def _previous_status(cluster: Cluster) -> SnapshotStatus | None:

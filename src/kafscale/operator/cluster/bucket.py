@@ -1,7 +1,8 @@
 """Reconciles the bucket of a cluster: access, creation on request, lifecycle rules, replication.
 
 Invariants: a bucket is created only if the spec asks for it. Nothing is ever deleted here. While a
-bucket cannot be used, brokers are not changed, and a condition says what to do.
+bucket cannot be used, brokers are not changed, and a condition says what to do. The operator's own
+identity is used only for what `TenantRules` allows.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +21,7 @@ from kafscale.operator.kube.api import NODES, SECRETS, Kube
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.operator.spec.s3 import S3Spec
 from kafscale.operator.spec.status import TRUE, Condition, bad, ok
+from kafscale.operator.tenants import NotAllowedError, TenantRules
 from kafscale.storage.objects.factory import probe_access
 from kafscale.storage.objects.s3.bucket_admin import (
     BucketLifecycle,
@@ -69,9 +71,10 @@ class _AppliedLifecycle(msgspec.Struct, frozen=True):
 class BucketReconciler:
     """Reconciles the buckets of clusters."""
 
-    def __init__(self, kube: Kube, clock: Callable[[], int]) -> None:
+    def __init__(self, kube: Kube, clock: Callable[[], int], rules: TenantRules) -> None:
         """`clock` is in milliseconds."""
         self._kube = kube
+        self._rules = rules
         self._clock = clock
         self._checked: dict[str, _Checked] = {}
         self._lifecycles: dict[str, _AppliedLifecycle] = {}
@@ -86,6 +89,8 @@ class BucketReconciler:
             bucket = await self.bucket(cluster)
         except KubeError:
             raise
+        except NotAllowedError as error:
+            return BucketState(False, [_encryption(cluster), bad(READY, "NotAllowed", str(error))])
         except KafscaleError as error:
             return BucketState(False, [_encryption(cluster), bad(READY, "NoKeys", str(error))])
         inputs = (cluster.spec.s3, bucket)
@@ -116,10 +121,15 @@ class BucketReconciler:
 
     async def bucket(self, cluster: Cluster) -> S3Bucket:
         """The bucket of the records, with the operator's access to it."""
-        return await self.bucket_config(cluster.namespace, cluster.spec.s3)
+        return await self.bucket_config(cluster, cluster.spec.s3)
 
-    async def bucket_config(self, namespace: str, s3: S3Spec) -> S3Bucket:
-        """A bucket with the keys of a Secret, or with the operator's own role."""
+    async def bucket_config(self, cluster: Cluster, s3: S3Spec) -> S3Bucket:
+        """A bucket of a cluster with the keys of a Secret, or with the operator's own identity.
+
+        Raises `NotAllowedError` if the operator may not use it.
+        """
+        namespace = cluster.namespace
+        await self._rules.check_s3_server(namespace, s3)
         keys = secrets.Keys()
         if secret := s3.secret:
             manifest = await self._kube.get(SECRETS, namespace, secret)
@@ -132,6 +142,8 @@ class BucketReconciler:
                     " KAFSCALE_S3_SECRET_KEY"
                 )
             keys = secret_keys or keys
+        if not keys.access_key:
+            self._rules.check_own_identity(namespace, s3, cluster.object_namespace)
         return S3Bucket(
             name=s3.bucket,
             region=s3.region,

@@ -52,6 +52,7 @@ from kafscale.operator.manifests.etcd.bootstrap_config import BootstrapConfig, B
 from kafscale.operator.manifests.names import EtcdAccess, Platform
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.operator.spec.status import bad
+from kafscale.operator.tenants import NotAllowedError, TenantRules
 
 logger = get_logger(__name__)
 
@@ -227,6 +228,7 @@ class EtcdReconciler:
         clock: Callable[[], int],
         directory: Path,
         newest_snapshot: Callable[[Cluster], Awaitable[str]],
+        rules: TenantRules,
         settings_endpoints: Sequence[str] = (),
         namespaces: Sequence[str] = (),
         connect: Connect = Maintenance,
@@ -241,12 +243,17 @@ class EtcdReconciler:
         self._context = EtcdContext(
             kube, platform, connect, clock, newest_snapshot, directory, lost_after_ms, query_ms_max
         )
+        self._rules = rules
         self._settings_endpoints = settings_endpoints
         self._namespaces = namespaces or ("",)
         self._unresponsive = UnresponsiveMembers()
 
     async def reconcile(self, cluster: Cluster) -> EtcdState:
         """Reconcile the etcd of a cluster by one step; return its state."""
+        try:
+            await self._check_rules(cluster)
+        except NotAllowedError as error:
+            return _unready(_NO_ACCESS, "NotAllowed", str(error))
         resolve = await self._resolver(cluster)
         access = resolve(cluster)
         if access is None:
@@ -270,6 +277,14 @@ class EtcdReconciler:
         """Drop the state of a deleted cluster."""
         self._unresponsive.forget(f"{uid}/")
         shutil.rmtree(self._context.directory / uid, ignore_errors=True)
+
+    async def _check_rules(self, cluster: Cluster) -> None:
+        """Raise if the cluster may not use the etcd that it names."""
+        desired = cluster.spec.etcd
+        if desired.endpoints:
+            await self._rules.check_etcd_servers(cluster.namespace, desired.endpoints)
+        elif desired.use_kube_etcd:
+            self._rules.check_kube_etcd()
 
     async def _resolver(self, cluster: Cluster) -> etcd_access.Resolve:
         """A function that resolves the etcd of this cluster and of others."""

@@ -163,7 +163,7 @@ class EtcdSpec(Spec, frozen=True, kw_only=True):
         ),
     ] = field(default_factory=list)
     use_kube_etcd: Annotated[
-        bool, text("Use the etcd of Kubernetes itself, if its pods are visible.")
+        bool, text("Use the etcd of Kubernetes itself, if the operator allows it.")
     ] = False
     tls_secret_ref: Annotated[
         OptionalObjectName,

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafscale.config.sections.etcd import Etcd
+from kafscale.config.sections.operator import Operator
 from kafscale.errors import KubeError, OperatingError, StoreUnavailableError
 from kafscale.metadata.store.etcd.maintenance import Alarm, EtcdMember, MemberStatus
 from kafscale.operator.etcd.reconciler import EtcdReconciler
@@ -19,6 +20,7 @@ from kafscale.operator.kube.api import (
 )
 from kafscale.operator.manifests.etcd import stateful_set as etcd_stateful_set
 from kafscale.operator.manifests.names import Platform
+from kafscale.operator.tenants import TenantRules
 from services.memory_kube import MemoryKube
 from unit.operator.manifests.clusters import cluster
 
@@ -74,7 +76,7 @@ class Member:
 class EtcdFixture:
     """A reconciler with its dependencies."""
 
-    def __init__(self, directory, endpoints=()):
+    def __init__(self, directory, endpoints=(), **settings):
         self.kube = MemoryKube()
         self.members = Members()
         self.now_ms = 1_750_000_000_000
@@ -85,6 +87,7 @@ class EtcdFixture:
             clock=lambda: self.now_ms,
             directory=directory,
             newest_snapshot=self._newest,
+            rules=TenantRules(Operator(**settings), self._resolve),
             settings_endpoints=endpoints,
             connect=self.members.connect,
         )
@@ -129,6 +132,9 @@ class EtcdFixture:
             "spec": spec,
         }
         asyncio.run(self.kube.create(manifest))
+
+    async def _resolve(self, host):
+        return [host] if host.startswith("127.") else []
 
     async def _newest(self, _cluster):
         if isinstance(self.newest, OperatingError):
@@ -190,7 +196,32 @@ def test_missing_secret_is_reported(fixture):
     assert "'missing'" in state.conditions[0].message
 
 
-def test_kube_etcd_is_found_by_its_pods(fixture):
+def test_etcd_on_the_host_of_the_operator_is_not_contacted(tmp_path):
+    fixture = EtcdFixture(tmp_path)
+    fixture.members.statuses = {"127.0.0.1:2379": HEALTHY}
+    desired = resource({"endpoints": ["127.0.0.1:2379"]})
+    [condition] = fixture.reconcile(desired).conditions
+    assert (condition.type, condition.reason) == ("EtcdReady", "NotAllowed")
+    assert "'kafscale/127.0.0.1' in operator.allowedEndpoints" in condition.message
+    fixture = EtcdFixture(tmp_path, allowed_endpoints=("kafscale/127.0.0.1",))
+    fixture.members.statuses = {"127.0.0.1:2379": HEALTHY}
+    assert fixture.reconcile(desired).is_ready
+
+
+def test_etcd_in_the_settings_may_be_anywhere(tmp_path):
+    fixture = EtcdFixture(tmp_path, endpoints=["127.0.0.1:2379"])
+    fixture.members.statuses = {"127.0.0.1:2379": HEALTHY}
+    assert fixture.reconcile(resource()).is_ready
+
+
+def test_kube_etcd_needs_the_switch_of_the_operator(fixture):
+    [condition] = fixture.reconcile(resource({"useKubeEtcd": True})).conditions
+    assert (condition.type, condition.reason) == ("EtcdReady", "NotAllowed")
+    assert "operator.allowKubeEtcd" in condition.message
+
+
+def test_kube_etcd_is_found_by_its_pods(tmp_path):
+    fixture = EtcdFixture(tmp_path, allow_kube_etcd=True)
     desired = resource({"useKubeEtcd": True})
     assert fixture.reconcile(desired).conditions[0].reason == "NotFound"
     pod = {

@@ -28,6 +28,20 @@
 - name: KAFSCALE_OPERATOR_ETCD_ENDPOINTS
   value: {{ join "," . | quote }}
 {{- end }}
+{{- with .Values.operator.allowedBuckets }}
+- name: KAFSCALE_OPERATOR_ALLOWED_BUCKETS
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- with .Values.operator.allowedRoles }}
+- name: KAFSCALE_OPERATOR_ALLOWED_ROLES
+  value: {{ join "," . | quote }}
+{{- end }}
+{{- with .Values.operator.allowedEndpoints }}
+- name: KAFSCALE_OPERATOR_ALLOWED_ENDPOINTS
+  value: {{ join "," . | quote }}
+{{- end }}
+- name: KAFSCALE_OPERATOR_ALLOW_KUBE_ETCD
+  value: {{ .Values.operator.allowKubeEtcd | quote }}
 - name: KAFSCALE_OPERATOR_CLUSTER_DOMAIN
   value: {{ .Values.operator.clusterDomain | quote }}
 - name: KAFSCALE_OPERATOR_RESYNC_SEC
