@@ -27,7 +27,10 @@ DRY_RUN = urlencode(
 CASES = {
     "defaults": {},
     "to try out": TRY_OUT,
-    "some namespaces": {"operator": {"namespaces": ["default", "kube-public"]}},
+    "some namespaces": {
+        "operator": {"namespaces": ["default", "kube-public"], "allowKubeEtcd": True}
+    },
+    "all namespaces": {"operator": {"namespaces": ["*"]}},
     "all values": {
         "fullnameOverride": "streams",
         "commonLabels": {"team": "data"},
@@ -175,22 +178,30 @@ def test_monitoring_is_rendered_if_its_kinds_exist(helm: Helm, namespace: str) -
 
 
 def test_roles_are_limited_to_the_watched_namespaces(helm: Helm, namespace: str) -> None:
-    everywhere = by_kind(helm.render(RELEASE, CHART, namespace))
-    values = CASES["some namespaces"]
-    limited = by_kind(helm.render(RELEASE, CHART, namespace, values))
+    def roles(kind: str, case: str) -> dict[tuple[str, str], list[Manifest]]:
+        """The rules of the operator's roles, by name and namespace."""
+        rendered = by_kind(helm.render(RELEASE, CHART, namespace, CASES[case]))
+        return {
+            (metadata["name"], metadata.get("namespace", "")): each["rules"]
+            for each in rendered[kind]
+            if (metadata := each["metadata"])["name"].startswith("kafscale-operator")
+        }
 
-    def rules(manifests: dict[str, list[Manifest]], kind: str, name: str) -> list[Manifest]:
-        return [each for each in manifests[kind] if each["metadata"]["name"] == name]
+    name, lease = "kafscale-operator", ("kafscale-operator-leader-election", namespace)
+    everywhere = roles("ClusterRole", "all namespaces")[name, ""]
+    assert list(roles("Role", "all namespaces")) == [lease]
 
-    name = "kafscale-operator"
-    [full] = rules(everywhere, "ClusterRole", name)
-    [cluster_role] = rules(limited, "ClusterRole", name)
-    roles = rules(limited, "Role", name)
-    assert [role["metadata"]["namespace"] for role in roles] == ["default", "kube-public"]
-    for role in roles:
-        assert role["rules"] + cluster_role["rules"] == full["rules"]
-    assert all("secrets" not in rule["resources"] for rule in cluster_role["rules"])
-    assert [role["metadata"]["namespace"] for role in everywhere["Role"]] == [namespace]
+    [(_, nodes)] = roles("ClusterRole", "defaults").items()
+    assert {resource for rule in nodes for resource in rule["resources"]} == {"nodes"}
+    own = roles("Role", "defaults")
+    assert list(own) == [(name, namespace), lease]
+    assert own[name, namespace] + nodes == everywhere
+
+    some = roles("Role", "some namespaces")
+    kube_etcd = ("kafscale-operator-kube-etcd", "kube-system")
+    assert list(some) == [(name, "default"), (name, "kube-public"), kube_etcd, lease]
+    assert some[name, "default"] == some[name, "kube-public"] == own[name, namespace]
+    assert roles("ClusterRole", "some namespaces") == {(name, ""): nodes}
 
 
 def test_given_variables_override_defaults(helm: Helm, namespace: str) -> None:

@@ -1,4 +1,4 @@
-"""Tests that config/rbac lets the operator do its work, and grant nothing else."""
+"""Tests that config/rbac lets the operator do its work, and grants nothing else."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from kafscale.operator.kube.api import (
     AUTOSCALERS,
     CONFIG_MAPS,
     LEASES,
+    NODES,
     PODS,
     ROLE_BINDINGS,
     ROLES,
@@ -26,7 +27,12 @@ LABELS = {"app": "kafscale-broker"}
 @pytest.fixture
 def operator(control_plane: ControlPlane, namespace: str) -> KubeClient:
     """A client of the operator's account, in a namespace with its roles."""
-    for file in ("service_account.yaml", "operator_role.yaml", "leader_election_role.yaml"):
+    for file in (
+        "service_account.yaml",
+        "operator_role.yaml",
+        "node_role.yaml",
+        "leader_election_role.yaml",
+    ):
         for body in yaml.safe_load_all((RBAC / file).read_text()):
             for subject in body.get("subjects", ()):
                 subject["namespace"] = namespace
@@ -112,12 +118,23 @@ def test_leases_are_limited_to_its_namespace(operator: KubeClient, namespace):
         operator.create(lease, "default")
 
 
+def test_other_namespaces_are_forbidden(operator: KubeClient):
+    assert operator.list(NODES) is not None
+    for kind in (SECRETS, PODS, STATEFUL_SETS, CONFIG_MAPS):
+        with pytest.raises(ApiError, match="forbidden"):
+            operator.list(kind, "default")
+    with pytest.raises(ApiError, match="forbidden"):
+        operator.get(SECRETS, "kube-system", "any")
+
+
 def test_other_resources_are_forbidden(operator: KubeClient, namespace):
     operator.apply(manifest(CONFIG_MAPS, data={}), namespace)
     for path in (
         "/apis/rbac.authorization.k8s.io/v1/clusterroles",
         "/apis/apps/v1/deployments",
         "/api/v1/persistentvolumes",
+        "/api/v1/namespaces",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     ):
         with pytest.raises(ApiError, match="forbidden"):
             operator.request("GET", path)

@@ -62,13 +62,12 @@ def is_ready(resource: Manifest) -> bool:
     return resource.get("status", {}).get("phase") == "Ready"
 
 
-def values(namespace: str, s3: S3Server) -> Manifest:
+def values(s3: S3Server) -> Manifest:
     """A small cluster on an existing bucket, and an operator with short intervals."""
     bucket = s3.bucket
     return {
         "operator": {
             "replicas": 1,
-            "namespaces": [namespace],
             "env": [{"name": name, "value": value} for name, value in FAST.items()],
         },
         "cluster": {
@@ -116,7 +115,7 @@ def test_helm_install_creates_a_serving_cluster(
         release = namespace  # ClusterRoles are named after it.
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bucket-keys"}}
         kube.apply({**secret, "stringData": key_variables(s3.bucket)}, namespace)
-        helm.install(release, CHART, namespace, values(namespace, s3))
+        helm.install(release, CHART, namespace, values(s3))
         operator = f"{release}-kafscale-operator"
         kube.wait_for(DEPLOYMENTS, namespace, operator, is_available)
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Any, Final
 
-import kopf
 from aiohttp import web
 
 from kafscale.aio.clock import clock
@@ -43,7 +42,7 @@ from kafscale.operator.cluster.scale_to_zero.controller import (
 from kafscale.operator.control_certificates import ControlCertificates
 from kafscale.operator.control_plane import control_plane
 from kafscale.operator.etcd.reconciler import EtcdReconciler
-from kafscale.operator.event_sources import registry, watch
+from kafscale.operator.event_sources import check_definitions, listen, watch
 from kafscale.operator.kube.client import ApiServer, api_server
 from kafscale.operator.kube.lease import Leadership
 from kafscale.operator.manifests.names import Platform
@@ -99,6 +98,8 @@ async def _lead(
     stop: asyncio.Event,
 ) -> None:
     """Reconcile while this operator is the leader."""
+    await check_definitions(kube)
+    namespaces = config.operator.watched_namespaces
     queue = WorkQueue()
     fenced = kube.fenced(lambda: leadership.is_leader)
     async with _worker(config, fenced, metrics, queue) as worker:
@@ -106,10 +107,8 @@ async def _lead(
         tasks = {
             leading,
             asyncio.create_task(stop.wait(), name="wait for stop"),
-            asyncio.create_task(
-                watch(kube, queue, config.operator.namespaces), name="watch objects"
-            ),
-            asyncio.create_task(_listen(config, worker, queue, stop), name="kopf"),
+            asyncio.create_task(watch(kube, queue, namespaces), name="watch objects"),
+            asyncio.create_task(listen(worker, queue, namespaces, stop), name="kopf"),
         }
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -124,29 +123,6 @@ async def _lead(
             )
         for task in done:
             task.result()
-
-
-async def _listen(config: Config, worker: Worker, queue: WorkQueue, stop: asyncio.Event) -> None:
-    """Receive events through kopf, with our own stop flag.
-
-    kopf's own shutdown on signals would cancel every task of this process.
-    """
-    namespaces = config.operator.namespaces
-    tasks = await kopf.spawn_tasks(
-        registry=registry(worker, queue),
-        clusterwide=not namespaces,
-        namespaces=namespaces,
-        standalone=True,
-        stop_flag=stop,
-    )
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    for task in done:
-        task.result()
 
 
 @asynccontextmanager
@@ -175,7 +151,7 @@ async def _worker(
         newest_snapshot=backups.newest_key,
         rules=rules,
         settings_endpoints=config.operator.etcd_endpoints,
-        namespaces=config.operator.namespaces,
+        namespaces=config.operator.watched_namespaces,
     )
     scale_to_zero = ScaleToZeroController(
         kube,

@@ -8,12 +8,12 @@ resync.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Any, Final, Protocol
 
 import kopf
 
-from kafscale.errors import KubeError
+from kafscale.errors import KubeError, OperatingError
 from kafscale.observability.logging import get_logger
 from kafscale.operator.kube.api import (
     CLUSTERS,
@@ -22,6 +22,7 @@ from kafscale.operator.kube.api import (
     STATEFUL_SETS,
     TOPICS,
     Kind,
+    Kube,
     Manifest,
 )
 from kafscale.operator.manifests import names
@@ -38,7 +39,32 @@ WATCH_RETRY_SECONDS: Final = 2.0
 APP_SELECTOR: Final = f"app in ({names.BROKER_APP},{names.ETCD_APP})"
 
 
-def registry(worker: Worker, queue: WorkQueue) -> kopf.OperatorRegistry:
+async def listen(
+    worker: Worker, queue: WorkQueue, namespaces: Collection[str], stop: asyncio.Event
+) -> None:
+    """Receive events of custom resources through kopf, until `stop` is set.
+
+    `namespaces` are the watched ones, empty for all. kopf's own shutdown on signals would cancel
+    every task of this process.
+    """
+    tasks = await kopf.spawn_tasks(
+        registry=_registry(worker, queue),
+        clusterwide=not namespaces,
+        namespaces=namespaces,
+        standalone=True,
+        stop_flag=stop,
+    )
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
+
+
+def _registry(worker: Worker, queue: WorkQueue) -> kopf.OperatorRegistry:
     """The handlers of the operator, for kopf."""
     handlers = kopf.OperatorRegistry()
     _login(handlers)
@@ -59,6 +85,9 @@ def _configure(handlers: kopf.OperatorRegistry) -> None:
     def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
         logging.getLogger("kopf").setLevel(logging.WARNING)
         logging.getLogger("kopf.objects").addFilter(_drop_kopf_fields)
+        # Otherwise kopf lists and watches namespaces and CRDs, which needs permissions for all of
+        # them, only to notice new ones.
+        settings.scanning.disabled = True
         settings.posting.enabled = False  # The reconcilers record their own events.
         settings.persistence.finalizer = FINALIZER
         settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=PREFIX)
@@ -104,6 +133,16 @@ def _register(
             raise kopf.TemporaryError("the finalizer is not complete yet", delay=RETRY_SECONDS)
 
 
+async def check_definitions(kube: Kube) -> None:
+    """Raise if the custom resources are not defined; kopf would not notice them later."""
+    for kind in (CLUSTERS, TOPICS):
+        if not await kube.supports(kind):
+            raise OperatingError(
+                f"Kubernetes does not know {kind.plural}: install the CRDs with"
+                " `kafscale operator crds | kubectl apply --server-side -f -`"
+            )
+
+
 class WatchApi(Protocol):
     """The part of the API server that watches need."""
 
@@ -112,7 +151,7 @@ class WatchApi(Protocol):
     ) -> AsyncIterator[Manifest]: ...
 
 
-async def watch(kube: WatchApi, queue: WorkQueue, namespaces: tuple[str, ...]) -> None:
+async def watch(kube: WatchApi, queue: WorkQueue, namespaces: Collection[str]) -> None:
     """Notify the queue of clusters whose pods, StatefulSets or Secrets change; never returns."""
     async with asyncio.TaskGroup() as tasks:
         for namespace in namespaces or ("",):

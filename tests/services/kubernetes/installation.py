@@ -26,11 +26,12 @@ HOME = "kafscale"
 DEPLOYMENTS = Kind("apps/v1", "Deployment", "deployments")
 SECRET = "s3-credentials"  # noqa: S105 - a name.
 FAST = {"KAFSCALE_OPERATOR_RESYNC_SEC": "2", "KAFSCALE_OPERATOR_LEASE_DURATION_SEC": "8"}
+ALL_NAMESPACES = {"KAFSCALE_OPERATOR_NAMESPACES": "*"}
 LOG_SHOWN_MAX = 3000
 
 
 class Installation:
-    """The operator, installed from `config/`, and a bucket for the clusters."""
+    """The operator of all namespaces, installed from `config/`, and a bucket for the clusters."""
 
     def __init__(self, plane: ControlPlane, kubelet: Kubelet, s3: S3Server) -> None:
         self.kube = plane.kube
@@ -204,6 +205,7 @@ class Installation:
             CONFIG / "operator" / "namespace.yaml",
             *sorted((CONFIG / "rbac").glob("*.yaml")),
             *sorted((CONFIG / "operator").glob("*.yaml")),
+            CONFIG / "all-namespaces" / "role_binding.yaml",
         ]
         manifests = [
             manifest
@@ -222,7 +224,10 @@ class Installation:
             subject["namespace"] = HOME
         if manifest["kind"] == "Deployment":
             [container] = manifest["spec"]["template"]["spec"]["containers"]
-            container["env"] += [{"name": name, "value": value} for name, value in FAST.items()]
+            variables = {**FAST, **ALL_NAMESPACES}
+            container["env"] += [
+                {"name": name, "value": value} for name, value in variables.items()
+            ]
         return manifest
 
 

@@ -19,18 +19,26 @@ RBAC = [
 ]
 
 
-def verbs(kind: str) -> dict[tuple[str, str], set[str]]:
+OPERATOR, NODES, LEASE = (
+    "kafscale-operator",
+    "kafscale-operator-nodes",
+    "kafscale-operator-leader-election",
+)
+"""The roles of the operator."""
+
+
+def verbs(name: str) -> dict[tuple[str, str], set[str]]:
     """The verbs that a role allows, by API group and resource."""
     allowed: dict[tuple[str, str], set[str]] = {}
-    for rule in rules(kind):
+    for rule in rules(name):
         for group in rule["apiGroups"]:
             for resource in rule["resources"]:
                 allowed.setdefault((group, resource), set()).update(rule["verbs"])
     return allowed
 
 
-def rules(kind: str) -> list[dict]:
-    [role] = [each for each in RBAC if each["kind"] == kind]
+def rules(name: str) -> list[dict]:
+    [role] = [each for each in RBAC if each["metadata"]["name"] == name and "rules" in each]
     return role["rules"]
 
 
@@ -49,12 +57,14 @@ def test_default_base_is_complete():
         "ClusterRole",
         "ClusterRole",
         "ClusterRole",
+        "ClusterRole",
         "ClusterRoleBinding",
         "CustomResourceDefinition",
         "CustomResourceDefinition",
         "Deployment",
         "Namespace",
         "Role",
+        "RoleBinding",
         "RoleBinding",
         "Service",
         "ServiceAccount",
@@ -64,15 +74,44 @@ def test_default_base_is_complete():
     assert namespaces_used == {namespace["metadata"]["name"]}
 
 
-def test_roles_are_bound_to_the_operator():
-    objects = {each["kind"]: each for each in kustomize("default")}
-    account = objects["ServiceAccount"]["metadata"]
-    pods = objects["Deployment"]["spec"]["template"]["spec"]
-    assert pods["serviceAccountName"] == account["name"]
-    for binding in ("ClusterRoleBinding", "RoleBinding"):
-        [subject] = objects[binding]["subjects"]
-        assert (subject["name"], subject["namespace"]) == (account["name"], account["namespace"])
-        assert objects[binding]["roleRef"]["name"] in {each["metadata"]["name"] for each in RBAC}
+def bindings(objects: list[dict], kind: str) -> dict[str, str]:
+    """The kinds of the roles that the operator's account is bound to, by their names."""
+    [account] = [each["metadata"] for each in objects if each["kind"] == "ServiceAccount"]
+    result = {}
+    for each in objects:
+        if each["kind"] == kind:
+            [subject] = each["subjects"]
+            assert (subject["name"], subject["namespace"]) == (
+                account["name"],
+                account["namespace"],
+            )
+            result[each["roleRef"]["name"]] = each["roleRef"]["kind"]
+    return result
+
+
+def deployment(directory: str) -> tuple[dict, dict[str, str | None]]:
+    """The pods of the operator, and the environment of their container."""
+    [found] = [each for each in kustomize(directory) if each["kind"] == "Deployment"]
+    pods = found["spec"]["template"]["spec"]
+    [container] = pods["containers"]
+    return pods, {each["name"]: each.get("value") for each in container["env"]}
+
+
+def test_roles_are_bound_to_the_operator_in_its_own_namespace():
+    objects = kustomize("default")
+    pods, environment = deployment("default")
+    assert pods["serviceAccountName"] == OPERATOR
+    assert "KAFSCALE_OPERATOR_NAMESPACES" not in environment
+    assert bindings(objects, "RoleBinding") == {OPERATOR: "ClusterRole", LEASE: "Role"}
+    assert bindings(objects, "ClusterRoleBinding") == {NODES: "ClusterRole"}
+
+
+def test_all_namespaces_are_an_explicit_choice():
+    objects = kustomize("all-namespaces")
+    _, environment = deployment("all-namespaces")
+    assert environment["KAFSCALE_OPERATOR_NAMESPACES"] == "*"
+    both = {OPERATOR: "ClusterRole", NODES: "ClusterRole"}
+    assert bindings(objects, "ClusterRoleBinding") == both
 
 
 def test_service_selects_the_operator():
@@ -104,29 +143,31 @@ def test_the_try_out_is_whole():
 @pytest.mark.parametrize("kind", [kind for kind in ALL if kind != LEASES], ids=lambda k: k.kind)
 def test_the_operator_may_do_something_with_every_kind_that_it_knows(kind):
     group = kind.api_version.rpartition("/")[0]
-    assert verbs("ClusterRole")[group, kind.plural]
+    assert (verbs(OPERATOR) if kind.is_namespaced else verbs(NODES))[group, kind.plural]
 
 
 def test_only_its_own_namespace_has_its_lease_and_its_ca():
-    assert verbs("Role") == {
+    assert verbs(LEASE) == {
         ("coordination.k8s.io", "leases"): {"get", "create", "update"},
         ("", "secrets"): {"get", "create", "patch"},
     }
-    assert ("coordination.k8s.io", "leases") not in verbs("ClusterRole")
-    for rule in rules("Role"):
+    assert ("coordination.k8s.io", "leases") not in verbs(OPERATOR)
+    for rule in rules(LEASE):
         if rule["resources"] == ["secrets"] and rule["verbs"] != ["create"]:
             assert rule["resourceNames"] == [CA_SECRET]
 
 
 def test_no_right_is_a_wildcard_and_none_reaches_into_pods():
-    for (group, resource), allowed in verbs("ClusterRole").items():
+    for (group, resource), allowed in verbs(OPERATOR).items():
         assert "*" not in {group, resource, *allowed}
         assert not resource.startswith("pods/")
         assert not allowed & {"escalate", "bind", "impersonate", "deletecollection"}
 
 
-def test_what_others_own_is_only_looked_at():
-    for resource in ("nodes", "namespaces"):
-        assert verbs("ClusterRole")["", resource] <= {"get", "list", "watch"}
-    definitions = verbs("ClusterRole")["apiextensions.k8s.io", "customresourcedefinitions"]
-    assert definitions == {"get", "list", "watch"}
+def test_of_the_whole_cluster_only_nodes_are_listed():
+    assert verbs(NODES) == {("", "nodes"): {"list"}}
+    assert not {resource for _, resource in verbs(OPERATOR)} & {
+        "nodes",
+        "namespaces",
+        "customresourcedefinitions",
+    }

@@ -9,7 +9,7 @@ from kafscale.operator.cluster.scale_to_zero.wake_listener import PORTS
 from unit.deploy.chart import CHART, CONFIG, read
 
 PERMISSIONS = read("files/rbac.yaml")
-CLUSTER_WIDE = {"customresourcedefinitions", "namespaces", "nodes"}
+CLUSTER_WIDE = {"nodes"}
 
 
 def role(file, name):
@@ -34,7 +34,8 @@ def flatten(rules):
 @pytest.mark.parametrize(
     ("parts", "file", "name"),
     [
-        (("namespaced", "clusterScoped"), "operator_role.yaml", "kafscale-operator"),
+        (("namespaced",), "operator_role.yaml", "kafscale-operator"),
+        (("clusterScoped",), "node_role.yaml", "kafscale-operator-nodes"),
         (("leaderElection",), "leader_election_role.yaml", "kafscale-operator-leader-election"),
         (("edit",), "user_roles.yaml", "kafscale-edit"),
         (("view",), "user_roles.yaml", "kafscale-view"),
@@ -51,6 +52,10 @@ def test_cluster_scoped_permissions_are_separate():
 
     assert resources("clusterScoped") == CLUSTER_WIDE
     assert not resources("namespaced") & CLUSTER_WIDE
+
+
+def test_pods_in_kube_system_are_only_listed():
+    assert flatten(PERMISSIONS["kubeEtcd"]) == [("", "pods", "list")]
 
 
 def test_network_policy_allows_the_wake_listener():

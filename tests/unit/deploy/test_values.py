@@ -99,6 +99,8 @@ def test_committed_values_are_valid(name):
         {"operator": {"replica": 1}},
         {"operator": {"replicas": "two"}},
         {"operator": {"namespaces": ["Not_A_Name"]}},
+        {"operator": {"namespaces": ["shop-*"]}},
+        {"operator": {"namespaces": "*"}},
         {"operator": {"allowedBuckets": ["records"]}},
         {"operator": {"allowedBuckets": ["shop/records,bank/records"]}},
         {"operator": {"allowedRoles": ["arn:aws:iam::1:role/records"]}},
@@ -148,6 +150,7 @@ def test_defaults_match_the_default_settings():
 def test_lists_have_the_syntax_of_the_settings():
     settings = {setting.path: setting for setting in SETTINGS}
     entries = {
+        "namespaces": ["shop", "*"],
         "allowedBuckets": ["shop/records", "*/records/prod-*", "s*/*"],
         "allowedRoles": ["shop/arn:aws:iam::1:role/a/b", "*/*"],
         "allowedEndpoints": ["shop/minio.storage:9000", "*/*.storage", "*/[fd00::1]:9000"],

@@ -42,6 +42,14 @@
 {{- .Values.operator.serviceAccount.name | default (include "kafscale.operator" .) -}}
 {{- end -}}
 
+{{/* The namespaces that the operator watches, as a list in YAML; empty for all. */}}
+{{- define "kafscale.watchedNamespaces" -}}
+{{- $namespaces := .Values.operator.namespaces | default (list .Release.Namespace) -}}
+{{- if not (has "*" $namespaces) -}}
+{{- toYaml $namespaces -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The labels of an object; takes the chart and the name of a component. */}}
 {{- define "kafscale.labels" -}}
 {{- $root := index . 0 -}}

@@ -9,6 +9,7 @@ from kafscale.config.types import HOST, PORT, Boolean, Duration, StringList, Tex
 
 _DNS_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _IMAGE = Text("the name of an image, with its tag or digest", r"\S+")
+_ALL = "*"
 _NAMESPACES = r"[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?"
 
 
@@ -17,10 +18,11 @@ class Operator:
     """The Kubernetes operator."""
 
     namespaces: tuple[str, ...] = setting(
-        (), StringList(Text("the name of a namespace", _DNS_LABEL))
+        (), StringList(Text("the name of a namespace, or `*`", rf"{_DNS_LABEL}|\*"))
     )
-    """The namespaces whose clusters and topics the operator reconciles. Empty, the default, means
-    all."""
+    """The namespaces whose clusters and topics the operator reconciles, or `*` for all. Empty, the
+    default, means the operator's own: in a namespace that it watches, users who may create clusters
+    have it use Secrets and start pods there, so others have to be chosen."""
 
     namespace: str = setting("kafscale", Text("the name of a namespace", _DNS_LABEL))
     """The namespace of the operator itself, which contains the Lease for leader election.
@@ -119,3 +121,10 @@ class Operator:
     control_address: str = setting("", ADDRESS)
     """The address of that port for brokers: the name of a Service in front of the operator. Empty
     by default: brokers do not connect to the operator."""
+
+    @property
+    def watched_namespaces(self) -> tuple[str, ...]:
+        """The namespaces that the operator reconciles; empty means all."""
+        if _ALL in self.namespaces:
+            return ()
+        return self.namespaces or (self.namespace,)

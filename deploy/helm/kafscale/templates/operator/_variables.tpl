@@ -41,7 +41,7 @@
   value: {{ join "," . | quote }}
 {{- end }}
 - name: KAFSCALE_OPERATOR_ALLOW_KUBE_ETCD
-  value: {{ .Values.operator.allowKubeEtcd | quote }}
+  value: {{ .Values.operator.allowKubeEtcd | default false | quote }}
 - name: KAFSCALE_OPERATOR_CLUSTER_DOMAIN
   value: {{ .Values.operator.clusterDomain | quote }}
 - name: KAFSCALE_OPERATOR_RESYNC_SEC
