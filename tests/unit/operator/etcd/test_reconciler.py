@@ -21,6 +21,7 @@ from kafscale.operator.kube.api import (
 from kafscale.operator.manifests.etcd import stateful_set as etcd_stateful_set
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.tenants import TenantRules
+from services.authorized_kube import AuthorizedKube
 from services.memory_kube import MemoryKube
 from unit.operator.manifests.clusters import cluster
 
@@ -78,11 +79,12 @@ class EtcdFixture:
 
     def __init__(self, directory, endpoints=(), **settings):
         self.kube = MemoryKube()
+        self.operator_kube = AuthorizedKube(self.kube)
         self.members = Members()
         self.now_ms = 1_750_000_000_000
         self.newest: str | OperatingError = "prefix/a.b/20260131T120000Z-1.db"
         self.reconciler = EtcdReconciler(
-            self.kube,
+            self.operator_kube,
             PLATFORM,
             clock=lambda: self.now_ms,
             directory=directory,

@@ -16,6 +16,7 @@ from kafscale.operator.cluster.broker_status import BrokerStatusCollector
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.kube.api import CLUSTERS, TOPICS
 from kafscale.operator.topics.reconciler import TopicReconciler
+from services.authorized_kube import AuthorizedKube
 from services.memory_kube import MemoryKube
 from unit.operator.topics.resources import NAMESPACE, manifest
 
@@ -27,12 +28,13 @@ class TopicFixture:
 
     def __init__(self, random):
         self.kube = MemoryKube(virtual_time.clock_ms)
+        self.operator_kube = AuthorizedKube(self.kube)
         self.store = MemoryStore(virtual_time.clock_ms)
         self.registry = MetadataRegistry(lambda _settings: self.store)
         self.status_requests = 0
         self.log_end_offsets = {}
         self.reconciler = TopicReconciler(
-            self.kube,
+            self.operator_kube,
             self.registry,
             BrokerStatusCollector(self.broker_response, virtual_time.clock_ms),
             clock=virtual_time.clock_ms,

@@ -14,6 +14,7 @@ from kafscale.operator.cluster.scale_to_zero.policy import STATE_ANNOTATION, WAK
 from kafscale.operator.kube.api import CLUSTERS, ENDPOINT_SLICES, STATEFUL_SETS
 from kafscale.operator.spec.cluster import read_cluster
 from kafscale.operator.work_queue import ResourceKey, WorkQueue
+from services.authorized_kube import AuthorizedKube
 from services.memory_kube import MemoryKube
 from unit.broker.harness import heartbeat, run
 
@@ -31,6 +32,7 @@ class ScaleToZeroFixture:
 
     def __init__(self, kube=None):
         self.kube = kube or MemoryKube()
+        self.operator_kube = AuthorizedKube(self.kube)
         self.queue = WorkQueue()
         self.idle_seconds = 0.0
         self.are_ready = True
@@ -46,7 +48,7 @@ class ScaleToZeroFixture:
     def start_operator(self, address="127.0.0.1"):
         """Start a new operator without any state of the former one."""
         self.controller = ScaleToZeroController(
-            self.kube,
+            self.operator_kube,
             self,
             self.queue,
             lambda: self.now_ms,
