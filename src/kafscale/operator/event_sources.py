@@ -15,16 +15,7 @@ import kopf
 
 from kafscale.errors import KubeError, OperatingError
 from kafscale.observability.logging import get_logger
-from kafscale.operator.kube.api import (
-    CLUSTERS,
-    PODS,
-    SECRETS,
-    STATEFUL_SETS,
-    TOPICS,
-    Kind,
-    Kube,
-    Manifest,
-)
+from kafscale.operator.kube.api import CLUSTERS, PODS, STATEFUL_SETS, TOPICS, Kind, Kube, Manifest
 from kafscale.operator.manifests import names
 from kafscale.operator.work_queue import ResourceKey, Worker, WorkQueue
 
@@ -152,30 +143,30 @@ class WatchApi(Protocol):
 
 
 async def watch(kube: WatchApi, queue: WorkQueue, namespaces: Collection[str]) -> None:
-    """Notify the queue of clusters whose pods, StatefulSets or Secrets change; never returns."""
+    """Notify the queue of clusters whose pods or StatefulSets change; never returns.
+
+    Secrets are not watched, because that needs the permission to read all of them.
+    """
     async with asyncio.TaskGroup() as tasks:
         for namespace in namespaces or ("",):
             for kind in (PODS, STATEFUL_SETS):
-                tasks.create_task(_watch(kube, queue, kind, namespace, APP_SELECTOR))
-            tasks.create_task(_watch(kube, queue, SECRETS, namespace, names.WATCHED))
+                tasks.create_task(_watch(kube, queue, kind, namespace))
 
 
-async def _watch(
-    kube: WatchApi, queue: WorkQueue, kind: Kind, namespace: str, selector: str
-) -> None:
+async def _watch(kube: WatchApi, queue: WorkQueue, kind: Kind, namespace: str) -> None:
     while True:
         try:
-            async for manifest in kube.watch(kind, namespace, selector):
-                _notify(queue, kind, manifest)
+            async for manifest in kube.watch(kind, namespace, APP_SELECTOR):
+                _notify(queue, manifest)
         except KubeError as error:
             logger.warning("watch interrupted", kind=kind.kind, reason=str(error))
             await asyncio.sleep(WATCH_RETRY_SECONDS)
 
 
-def _notify(queue: WorkQueue, kind: Kind, manifest: Manifest) -> None:
+def _notify(queue: WorkQueue, manifest: Manifest) -> None:
     metadata = manifest["metadata"]
     cluster = (metadata.get("labels") or {}).get("cluster", "")
-    if kind == SECRETS or not cluster:
-        queue.notify_all(CLUSTERS.kind, metadata["namespace"])
-    else:
+    if cluster:
         queue.notify(ResourceKey(CLUSTERS.kind, metadata["namespace"], cluster))
+    else:
+        queue.notify_all(CLUSTERS.kind, metadata["namespace"])

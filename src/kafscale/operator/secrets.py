@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from kafscale.operator.kube.api import SECRETS, Kube, Manifest
-from kafscale.operator.manifests import names
 
 _ACCESS_KEYS = ("KAFSCALE_S3_ACCESS_KEY", "AWS_ACCESS_KEY_ID")
 _SECRET_KEYS = ("KAFSCALE_S3_SECRET_KEY", "AWS_SECRET_ACCESS_KEY")
@@ -47,19 +46,13 @@ def keys(secret: Manifest) -> Keys | None:
 
 
 async def checksum(kube: Kube, namespace: str, secret_names: Iterable[str]) -> str:
-    """Changes when the content of these Secrets does, and reveals nothing about it.
-
-    The Secrets are labelled, so that they can be watched without watching all others.
-    """
+    """Changes when the content of these Secrets does, and reveals nothing about it."""
     digest = hashlib.sha256()
     for name in secret_names:
         secret = await kube.get(SECRETS, namespace, name)
         if secret is None:
             digest.update(f"{name} is missing\n".encode())
             continue
-        if names.WATCHED not in (secret["metadata"].get("labels") or {}):
-            label = {"metadata": {"labels": {names.WATCHED: "true"}}}
-            await kube.merge_patch(SECRETS, namespace, name, label)
         entries = msgspec.json.encode(secret.get("data") or {}, order="sorted")
         digest.update(f"{name} {secret['metadata']['uid']} ".encode() + entries + b"\n")
     return digest.hexdigest()[:32]

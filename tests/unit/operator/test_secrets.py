@@ -5,8 +5,7 @@ import asyncio
 import base64
 
 from kafscale.operator import secrets
-from kafscale.operator.kube.api import SECRETS, Manifest
-from kafscale.operator.manifests.names import WATCHED
+from kafscale.operator.kube.api import Manifest
 from services.memory_kube import MemoryKube
 
 
@@ -46,13 +45,12 @@ def test_checksum_changes_with_the_content_and_reveals_nothing() -> None:
     assert "hunter" not in first
 
 
-def test_secrets_are_labelled_for_watching() -> None:
-    async def scenario() -> Manifest | None:
+def test_secrets_are_only_read() -> None:
+    async def scenario() -> int:
         kube = MemoryKube(lambda: 0)
         await kube.create(secret(password="x"))
-        await secrets.checksum(kube, "default", ["keys"])
-        return await kube.get(SECRETS, "default", "keys")
+        before = len(kube.writes)
+        await secrets.checksum(kube, "default", ["keys", "missing"])
+        return len(kube.writes) - before
 
-    labelled = asyncio.run(scenario())
-    assert labelled is not None
-    assert WATCHED in labelled["metadata"]["labels"]
+    assert asyncio.run(scenario()) == 0

@@ -22,8 +22,6 @@ MANAGED_BY: Final = OPERATOR_APP
 SECRETS_CHECKSUM: Final = "kafscale.io/secrets-checksum"
 """The pod annotation that changes with the Secrets that a pod was started with."""
 CONFIG_CHECKSUM: Final = "kafscale.io/config-checksum"
-WATCHED: Final = "kafscale.io/watched"
-"""The label of Secrets that brokers were started with, so that changes can be watched."""
 
 
 class Platform(msgspec.Struct, frozen=True, kw_only=True):
