@@ -80,8 +80,10 @@ def test_operator_may_run_brokers(operator: KubeClient, kube: KubeClient, namesp
     marked = {"metadata": {"annotations": {"kafscale.io/drained-for": "rollout"}}}
     assert operator.patch(PODS, namespace, f"{name}-1", marked) is not None
     assert operator.delete(PODS, namespace, f"{name}-1") is not None
-    assert operator.list(SECRETS, namespace) == []
-    assert operator.list(AUTOSCALERS, namespace) == []
+    assert operator.get(SECRETS, namespace, "missing") is None
+    assert operator.get(AUTOSCALERS, namespace, "missing") is None
+    with pytest.raises(ApiError, match="forbidden"):
+        operator.list(SECRETS, namespace)
 
 
 def test_operator_may_grant_brokers_their_secret(operator: KubeClient, namespace):

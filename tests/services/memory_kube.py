@@ -42,7 +42,6 @@ WITH_STATUS = {
     VOLUME_CLAIMS,
 }
 UNKNOWN = {SERVICE_MONITORS}
-"""The kinds without a CRD on this server."""
 
 
 class ObjectKey(NamedTuple):
@@ -77,6 +76,8 @@ class MemoryKube:
         self.events: list[RecordedEvent] = []
         self.writes: list[Write] = []
         self.failure: KubeError | None = None
+        self.unknown = UNKNOWN
+        """The kinds without a CRD on this server."""
         self._clock = clock
         self._applied: dict[tuple[ObjectKey, str], Manifest] = {}
         self._version = 0
@@ -103,7 +104,7 @@ class MemoryKube:
 
     async def supports(self, kind: Kind) -> bool:
         self._check_failure()
-        return kind not in UNKNOWN
+        return kind not in self.unknown
 
     # --- writes ----------------------------------------------------------------------------------
 
@@ -182,7 +183,7 @@ class MemoryKube:
 
     def _check_kind(self, kind: Kind) -> None:
         self._check_failure()
-        if kind in UNKNOWN:
+        if kind in self.unknown:
             raise KubeError(f"the server could not find the requested resource: {kind.kind}", 404)
 
     def _key(self, manifest: Manifest) -> ObjectKey:

@@ -25,6 +25,7 @@ from kafscale.operator.spec.cluster import read_cluster
 from kafscale.operator.tenants import TenantRules
 from kafscale.operator.topics.reconciler import TopicReconciler
 from kafscale.operator.work_queue import WorkQueue
+from services.authorized_kube import AuthorizedKube
 from services.memory_kube import START_MS, MemoryKube
 
 PLATFORM = Platform()
@@ -57,9 +58,10 @@ class World:
 
     def __init__(self, directory):
         self.kube = RecordingKube()
+        self.operator_kube = operator = AuthorizedKube(self.kube)
         metrics = OperatorMetrics(lambda: START_MS)
         self.rules = TenantRules(SETTINGS, self._resolve)
-        self.buckets = BucketReconciler(self.kube, lambda: START_MS, self.rules)
+        self.buckets = BucketReconciler(operator, lambda: START_MS, self.rules)
         self.registry = MetadataRegistry()
         self.backups = BackupReconciler(
             self.buckets,
@@ -69,7 +71,7 @@ class World:
             random=random.Random(1),
         )
         etcds = EtcdReconciler(
-            self.kube,
+            operator,
             PLATFORM,
             clock=lambda: START_MS,
             directory=directory,
@@ -78,21 +80,21 @@ class World:
             connect=_refuse_connection,
         )
         self.clusters = ClusterReconciler(
-            self.kube,
+            operator,
             PLATFORM,
             etcds=etcds,
             buckets=self.buckets,
             backups=self.backups,
             registry=self.registry,
-            rollout=RolloutExecutor(self.kube, PLATFORM, metrics),
+            rollout=RolloutExecutor(operator, PLATFORM, metrics),
             scale_to_zero=ScaleToZeroController(
-                self.kube, self, WorkQueue(), lambda: START_MS, host="127.0.0.1", address=""
+                operator, self, WorkQueue(), lambda: START_MS, host="127.0.0.1", address=""
             ),
             metrics=metrics,
             resync_seconds=30,
         )
         self.topics = TopicReconciler(
-            self.kube, self.registry, self, clock=lambda: START_MS, new_id=lambda: bytes(16)
+            operator, self.registry, self, clock=lambda: START_MS, new_id=lambda: bytes(16)
         )
 
     async def collect(self, _metadata):
