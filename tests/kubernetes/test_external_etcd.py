@@ -1,4 +1,4 @@
-"""Tests of an external etcd, named by the resource or by the operator's settings."""
+"""Tests of an etcd that a resource or the settings name, and of what tenants may not name."""
 
 import pytest
 
@@ -47,6 +47,29 @@ def test_managed_etcd_of_another_tenant_is_refused(
     _check_etcd_is_refused(kafscale, namespace, "other", user=f"{shop.namespace}/{shop.name}")
     kafscale.kube.delete(CLUSTERS, namespace, "other")
     kafscale.kube.wait_until_gone(CLUSTERS, namespace, "other")
+
+
+def test_tenant_gets_neither_the_identity_nor_the_network_of_the_operator(
+    kafscale: Installation, namespace: str
+) -> None:
+    kafscale.create_cluster(
+        namespace, "kube", s3={"credentialsSecretRef": ""}, etcd={"useKubeEtcd": True}
+    )
+    loopback = {"endpoints": ["127.0.0.1:2379"]}
+    kafscale.create_cluster(
+        namespace, "loopback", s3={"endpoint": "http://169.254.169.254"}, etcd=loopback
+    )
+    for name, bucket_setting, etcd_setting in (
+        ("kube", "operator.allowedBuckets", "operator.allowKubeEtcd"),
+        ("loopback", "operator.allowedEndpoints", "operator.allowedEndpoints"),
+    ):
+        kafscale.wait_phase(namespace, name, "Pending")
+        for type_, setting in (("BucketReady", bucket_setting), ("EtcdReady", etcd_setting)):
+            reported = kafscale.condition(namespace, name, type_)
+            assert reported["reason"] == "NotAllowed", reported
+            assert setting in reported["message"]
+        kafscale.kube.delete(CLUSTERS, namespace, name)
+        kafscale.kube.wait_until_gone(CLUSTERS, namespace, name)
 
 
 def _check_etcd_is_refused(kafscale: Installation, namespace: str, name: str, user: str) -> None:
