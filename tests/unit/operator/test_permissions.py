@@ -73,7 +73,7 @@ async def brokers(operator, _kube):
 
 
 async def rollout(operator, kube):
-    executor = LocalRollout(operator, Platform(), OperatorMetrics(lambda: 0))
+    executor = LocalRollout(operator, Platform(), OperatorMetrics(lambda: 0), None)
     assert await executor.pods(resource()) == []
     body = {"metadata": {"name": "shop", "namespace": "kafscale"}}
     pod = Pod(name="shop-broker-0", ordinal=0, uid="", revision="old", is_ready=True)

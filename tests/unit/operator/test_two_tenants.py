@@ -13,10 +13,15 @@ from kafscale.config.sections.operator import Operator
 from kafscale.observability.metrics.operator import OperatorMetrics
 from kafscale.operator.cluster.backups import BackupReconciler
 from kafscale.operator.cluster.bucket import BucketReconciler
+from kafscale.operator.cluster.listener_certificates import ListenerCertificates
 from kafscale.operator.cluster.metadata import MetadataRegistry
 from kafscale.operator.cluster.reconciler import ClusterReconciler
 from kafscale.operator.cluster.rollout import RolloutExecutor
-from kafscale.operator.cluster.scale_to_zero.controller import ScaleToZeroController
+from kafscale.operator.cluster.scale_to_zero.controller import (
+    ScaleToZeroController,
+    flush_over_control_plane,
+)
+from kafscale.operator.control_certificates import ControlCertificates
 from kafscale.operator.etcd.reconciler import EtcdReconciler
 from kafscale.operator.kube.api import CLUSTERS, SECRETS, TOPICS
 from kafscale.operator.manifests import names
@@ -82,13 +87,23 @@ class World:
         self.clusters = ClusterReconciler(
             operator,
             PLATFORM,
+            control_certificates=ControlCertificates(
+                operator, PLATFORM, clock=lambda: START_MS, directory=directory / "control"
+            ),
+            listener_certificates=ListenerCertificates(operator, PLATFORM, lambda: START_MS),
             etcds=etcds,
             buckets=self.buckets,
             backups=self.backups,
             registry=self.registry,
-            rollout=RolloutExecutor(operator, PLATFORM, metrics),
+            rollout=RolloutExecutor(operator, PLATFORM, metrics, None),
             scale_to_zero=ScaleToZeroController(
-                operator, self, WorkQueue(), lambda: START_MS, host="127.0.0.1", address=""
+                operator,
+                self,
+                WorkQueue(),
+                lambda: START_MS,
+                host="127.0.0.1",
+                address="",
+                flush=flush_over_control_plane(None),
             ),
             metrics=metrics,
             resync_seconds=30,
