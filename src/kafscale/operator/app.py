@@ -32,7 +32,7 @@ from kafscale.operator.cluster.backups import BackupReconciler
 from kafscale.operator.cluster.broker_status import BrokerStatusCollector, fetch_over_control_plane
 from kafscale.operator.cluster.bucket import BucketReconciler
 from kafscale.operator.cluster.listener_certificates import ListenerCertificates
-from kafscale.operator.cluster.metadata import MetadataRegistry
+from kafscale.operator.cluster.metadata import ClusterMetadata, MetadataRegistry
 from kafscale.operator.cluster.reconciler import ClusterReconciler
 from kafscale.operator.cluster.rollout import RolloutExecutor
 from kafscale.operator.cluster.scale_to_zero.controller import (
@@ -45,6 +45,7 @@ from kafscale.operator.etcd.reconciler import EtcdReconciler
 from kafscale.operator.event_sources import check_definitions, listen, watch
 from kafscale.operator.kube.client import ApiServer, api_server
 from kafscale.operator.kube.lease import Leadership
+from kafscale.operator.manifests import names
 from kafscale.operator.manifests.names import Platform
 from kafscale.operator.tenants import TenantRules
 from kafscale.operator.topics.reconciler import TopicReconciler
@@ -137,7 +138,13 @@ async def _worker(
     certificates = ControlCertificates(kube, platform, clock=clock, directory=directory / "control")
     await certificates.renew()
     tls = certificates.files.as_client()
-    collector = BrokerStatusCollector(fetch_over_control_plane(tls), clock, samples.fresh)
+
+    def control_address(of: ClusterMetadata, broker_id: int) -> str:
+        return names.control_address(*metadata.name_of(of), broker_id, platform)
+
+    collector = BrokerStatusCollector(
+        fetch_over_control_plane(control_address, tls), clock, samples.fresh
+    )
     rules = TenantRules(config.operator)
     buckets = BucketReconciler(kube, clock, rules)
     backups = BackupReconciler(
@@ -160,7 +167,7 @@ async def _worker(
         clock,
         host=config.operator.host,
         address=await _own_address(),
-        flush=flush_over_control_plane(tls),
+        flush=flush_over_control_plane(platform, tls),
     )
     clusters = ClusterReconciler(
         kube,

@@ -103,7 +103,7 @@ class World:
                 lambda: START_MS,
                 host="127.0.0.1",
                 address="",
-                flush=flush_over_control_plane(None),
+                flush=flush_over_control_plane(PLATFORM, None),
             ),
             metrics=metrics,
             resync_seconds=30,

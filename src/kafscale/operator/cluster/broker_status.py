@@ -19,7 +19,6 @@ from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.messages import BrokerStatusResponse, MetricsSample, Partition
 from kafscale.errors import KafscaleError
 from kafscale.metadata.schema.model import BrokerInfo
-from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
 from kafscale.operator.cluster.metadata import ClusterMetadata
 
@@ -30,7 +29,7 @@ REQUEST_TIMEOUT_SECONDS: Final = 3.0
 CONCURRENT_REQUESTS_MAX: Final = 16
 IDLE: Final = "kafscale_idle_seconds"
 
-FetchStatus = Callable[[BrokerInfo], Awaitable[BrokerStatusResponse]]
+FetchStatus = Callable[[ClusterMetadata, BrokerInfo], Awaitable[BrokerStatusResponse]]
 SamplesOf = Callable[[str], Iterable[MetricsSample]]
 """The recent samples of a cluster, by its id."""
 
@@ -83,39 +82,39 @@ class BrokerStatusCollector:
 
     async def _collect(self, metadata: ClusterMetadata) -> BrokerStatuses:
         brokers = sorted(metadata.view.brokers.values(), key=lambda broker: broker.id)
-        responses = await asyncio.gather(*map(self._fetch_or_none, brokers))
+        responses = await asyncio.gather(*(self._fetch_or_none(metadata, each) for each in brokers))
         cluster_ids = {response.cluster_id for response in responses if response is not None}
         samples = [each for cluster_id in cluster_ids for each in self._samples_of(cluster_id)]
         broker_ids = (broker.id for broker in brokers)
         return summarize(dict(zip(broker_ids, responses, strict=True)), samples)
 
-    async def _fetch_or_none(self, broker: BrokerInfo) -> BrokerStatusResponse | None:
+    async def _fetch_or_none(
+        self, metadata: ClusterMetadata, broker: BrokerInfo
+    ) -> BrokerStatusResponse | None:
         try:
             async with self._request_slots, asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
-                return await self._fetch(broker)
+                return await self._fetch(metadata, broker)
         except (KafscaleError, TimeoutError) as error:
             reason = str(error) or "timed out"
             logger.info("broker does not respond", broker_id=broker.id, reason=reason)
             return None
 
 
-def fetch_over_control_plane(tls: ClientTls | None) -> FetchStatus:
-    """Fetches the status of a broker from its registered control plane."""
+def fetch_over_control_plane(
+    address_of: Callable[[ClusterMetadata, int], str], tls: ClientTls | None
+) -> FetchStatus:
+    """Fetches the status of a broker; `address_of` has its control plane by its id.
 
-    async def fetch(broker: BrokerInfo) -> BrokerStatusResponse:
-        async with ControlClient(control_address(broker), tls, str(broker.id)) as client:
+    Addresses in the metadata are not used: tenants can write there, and could name the brokers of
+    others.
+    """
+
+    async def fetch(metadata: ClusterMetadata, broker: BrokerInfo) -> BrokerStatusResponse:
+        address = address_of(metadata, broker.id)
+        async with ControlClient(address, tls, str(broker.id)) as client:
             return await client.status()
 
     return fetch
-
-
-def control_address(broker: BrokerInfo) -> str:
-    """The address of a broker's control plane.
-
-    >>> control_address(BrokerInfo(id=0, epoch=1, host="::1", port=9092, control_port=9095))
-    '[::1]:9095'
-    """
-    return str(Address(broker.control_host or broker.host, broker.control_port))
 
 
 def summarize(

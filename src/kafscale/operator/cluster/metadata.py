@@ -97,8 +97,11 @@ class MetadataRegistry:
         return None
 
     def name_of(self, metadata: ClusterMetadata) -> tuple[str, str]:
-        """The namespace and name of the cluster whose metadata this is."""
-        return next(key for key, opened in self._opened.items() if opened.metadata is metadata)
+        """The namespace and name of the cluster; raises `StoreUnavailableError` if it is closed."""
+        for key, opened in self._opened.items():
+            if opened.metadata is metadata:
+                return key
+        raise StoreUnavailableError("the metadata of the cluster was closed")
 
     def only(self) -> ClusterMetadata | None:
         """The metadata of the only open cluster; None if there are several, or none."""

@@ -101,7 +101,7 @@ class RolloutExecutor:
         await self._kube.merge_patch(PODS, cluster.namespace, pod.name, mark)
         seconds = cluster.spec.brokers.termination_grace_period_seconds - CLOSE_SECONDS
         try:
-            async with ControlClient(self.address(cluster, pod.name), self._tls) as broker:
+            async with ControlClient(self.address(cluster, pod.ordinal), self._tls) as broker:
                 if has_other_brokers:
                     response = await broker.drain(reason=reason, deadline_seconds=seconds)
                     result = f"{len(response.drained)} partitions transferred"
@@ -120,12 +120,9 @@ class RolloutExecutor:
             logger.info("broker drained", pod=pod.name, reason=reason, result=result)
             await self._kube.record_event(body, "Drained", f"{pod.name} ({reason}): {result}")
 
-    def address(self, cluster: Cluster, pod: str) -> str:
+    def address(self, cluster: Cluster, ordinal: int) -> str:
         """The address of a broker's control plane."""
-        host = names.pod_host(
-            pod, names.broker_headless(cluster), cluster.namespace, self._platform.cluster_domain
-        )
-        return f"{host}:{names.CONTROL_PORT}"
+        return names.control_address(cluster.namespace, cluster.name, ordinal, self._platform)
 
 
 async def scale(kube: Kube, cluster: Cluster, replicas: int) -> None:

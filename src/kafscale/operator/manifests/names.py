@@ -101,6 +101,15 @@ def listener_ca(cluster: Cluster) -> str:
     return f"{cluster.name}-listener-ca"
 
 
+def control_address(namespace: str, cluster_name: str, broker_id: int, platform: Platform) -> str:
+    """The control plane of a broker, by the name of its pod; the broker id is its ordinal."""
+    service = f"{cluster_name}-broker-headless"
+    host = pod_host(
+        f"{cluster_name}-broker-{broker_id}", service, namespace, platform.cluster_domain
+    )
+    return f"{host}:{CONTROL_PORT}"
+
+
 def control_identities(namespace: str, cluster_name: str, platform: Platform) -> tuple[str, str]:
     """The names that only certificates of one cluster have: of its brokers, and of its clients."""
     service = f"{cluster_name}-broker-headless.{namespace}.svc.{platform.cluster_domain}"

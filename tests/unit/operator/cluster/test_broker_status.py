@@ -22,7 +22,6 @@ from kafscale.operator.cluster.broker_status import (
     FRESH_MS,
     IDLE,
     BrokerStatusCollector,
-    control_address,
     fetch_over_control_plane,
     summarize,
 )
@@ -82,7 +81,7 @@ class Brokers:
             await self.store.commit([], [Put(keys.broker(str(broker_id)), value)])
         await self.metadata.start()
 
-    async def response(self, broker):
+    async def response(self, _metadata, broker):
         self.request_count += 1
         self.concurrent_requests += 1
         self.concurrent_requests_max = max(self.concurrent_requests_max, self.concurrent_requests)
@@ -153,16 +152,19 @@ def test_cache_is_dropped_with_the_metadata():
     assert run_test(body) == 0
 
 
-def test_control_address_is_the_registered_one():
-    async def body():
-        broker = ScriptedBroker()
-        async with served(broker) as client:
-            here = registered(3, control_host="127.0.0.1", control_port=client.server.port)
-            response = await fetch_over_control_plane(None)(here)
-        return response.broker_id, response.partitions[0].log_end_offset
+def test_registered_address_of_a_broker_is_not_used():
+    """Tenants can write to the metadata of their cluster."""
 
-    assert asyncio.run(body()) == ("3", 12)
-    assert control_address(registered(0, control_port=9095)) == "a:9095"
+    async def body():
+        async with served(ScriptedBroker()) as own, served(ScriptedBroker()) as foreign:
+            port = foreign.server.port
+            named_elsewhere = registered(3, control_host="127.0.0.1", control_port=port)
+            fetch = fetch_over_control_plane(lambda _, __: own.address, None)
+            response = await fetch(None, named_elsewhere)
+            calls = [each.server._broker.calls for each in (own, foreign)]
+        return response.broker_id, [bool(each) for each in calls]
+
+    assert asyncio.run(body()) == ("3", [True, False])
 
 
 @pytest.mark.parametrize(("idle_seconds", "expected"), [(9.5, 9.5), (100, 70.5), (1e308, 70.5)])
@@ -173,7 +175,7 @@ def test_sample_shortens_the_idle_time_but_never_extends_it(idle_seconds, expect
     }
 
     async def body(brokers, _collector):
-        async def response(broker):
+        async def response(_metadata, broker):
             own_seconds = 70.5 + broker.id
             return BrokerStatusResponse(
                 broker_id=str(broker.id), cluster_id="red", idle_seconds=own_seconds

@@ -96,7 +96,7 @@ class TopicFixture:
             await self.store.commit([], [Put(key, encode_assignment(assignment))])
         await wait_for_watches()
 
-    async def broker_response(self, broker):
+    async def broker_response(self, _metadata, broker):
         """The status of a broker, with the offsets in `log_end_offsets`."""
         self.status_requests += 1
         view = self.registry.get(NAMESPACE, CLUSTER).view

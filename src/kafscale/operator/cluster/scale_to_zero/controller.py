@@ -17,7 +17,7 @@ from kafscale.control_plane.client import ControlClient
 from kafscale.errors import KafscaleError
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.observability.logging import get_logger
-from kafscale.operator.cluster.broker_status import BrokerStatusCollector, control_address
+from kafscale.operator.cluster.broker_status import BrokerStatusCollector
 from kafscale.operator.cluster.metadata import ClusterMetadata
 from kafscale.operator.cluster.rollout import scale
 from kafscale.operator.cluster.rollout_plan import RolloutState, plan
@@ -35,6 +35,7 @@ from kafscale.operator.cluster.scale_to_zero.wake_listener import WakeListener
 from kafscale.operator.kube.api import CLUSTERS, ENDPOINT_SLICES, STATEFUL_SETS, Kube, Manifest
 from kafscale.operator.manifests import names
 from kafscale.operator.manifests.brokers import services
+from kafscale.operator.manifests.names import Platform
 from kafscale.operator.spec.cluster import Cluster
 from kafscale.operator.work_queue import ResourceKey, WorkQueue
 
@@ -42,7 +43,7 @@ logger = get_logger(__name__)
 
 RECHECK_SECONDS_MIN: Final = 2.0
 
-Flush = Callable[[BrokerInfo], Awaitable[int]]
+Flush = Callable[[Cluster, BrokerInfo], Awaitable[int]]
 """Makes a broker roll everything that it owns to segments; returns the number of partitions."""
 
 
@@ -176,7 +177,9 @@ class ScaleToZeroController:
         self, cluster: Cluster, body: Manifest, observation: Observation, metadata: ClusterMetadata
     ) -> Action:
         brokers = list(metadata.view.brokers.values())
-        flushes = await asyncio.gather(*map(self._flush, brokers), return_exceptions=True)
+        flushes = await asyncio.gather(
+            *(self._flush(cluster, each) for each in brokers), return_exceptions=True
+        )
         for broker, flushed in zip(brokers, flushes, strict=True):
             if isinstance(flushed, KafscaleError):
                 logger.warning(
@@ -233,11 +236,12 @@ class ScaleToZeroController:
         await self._kube.record_event(body, reason, message)
 
 
-def flush_over_control_plane(tls: ClientTls | None) -> Flush:
-    """Flushes a broker over its registered control plane."""
+def flush_over_control_plane(platform: Platform, tls: ClientTls | None) -> Flush:
+    """Flushes a broker over its control plane, at the name of its pod."""
 
-    async def flush(broker: BrokerInfo) -> int:
-        async with ControlClient(control_address(broker), tls, str(broker.id)) as client:
+    async def flush(cluster: Cluster, broker: BrokerInfo) -> int:
+        address = names.control_address(cluster.namespace, cluster.name, broker.id, platform)
+        async with ControlClient(address, tls, str(broker.id)) as client:
             return len(await client.flush())
 
     return flush

@@ -74,7 +74,7 @@ class ScaleToZeroFixture:
     async def collect(self, _metadata):
         return SimpleNamespace(idle_seconds=self.idle_seconds)
 
-    async def flush(self, broker):
+    async def flush(self, _cluster, broker):
         if self.failure is not None:
             raise self.failure
         assert await self.replicas() > 0, "brokers flush before they stop"
