@@ -15,13 +15,13 @@ from doubles.faulty_metadata_store import FaultyMetadataStore, MetadataFaults
 from doubles.faulty_object_store import FaultyObjectStore
 from doubles.processes import Processes
 from doubles.virtual_time import clock_ms
-from kafscale.broker.bootstrap import group_settings, offset_retention
 from kafscale.broker.cluster.controller.controller import ControllerSettings
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
 from kafscale.broker.cluster_identity import establish_cluster_id
+from kafscale.broker.component_settings import group_settings, offset_retention
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher

@@ -15,9 +15,10 @@ from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
 from kafscale.broker.cluster_identity import establish_cluster_id
+from kafscale.broker.component_settings import engine_settings, group_settings, offset_retention
 from kafscale.broker.configs.topic_configs import resolve
 from kafscale.broker.fetch_sessions.cache import FetchSessionCache
-from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRetention
+from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.health import Health
 from kafscale.broker.metrics import (
@@ -34,10 +35,8 @@ from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.services import Services
-from kafscale.broker.stores import is_remote
 from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher
 from kafscale.config import Config
-from kafscale.groups.group import GroupSettings
 from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
@@ -48,19 +47,16 @@ from kafscale.metadata.topics.store import TopicStore
 from kafscale.net.address import Address
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.security.acl.authorizer import Authorizer
-from kafscale.storage.engine import EngineSettings, StorageEngine
+from kafscale.storage.engine import StorageEngine
 from kafscale.storage.objects import factory
 from kafscale.storage.objects.layers.leased import LeasedObjectStore
 from kafscale.storage.objects.s3.bucket_admin import BucketLifecycle
 from kafscale.storage.objects.s3.lifecycle import TopicRetention
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.recovery.bucket_scan import BucketScanner
-from kafscale.storage.segments.roll_scheduler import RollLimits
 from kafscale.storage.topic_catalog import CatalogWriter
-from kafscale.storage.wal.buffer import SealPolicy
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
-from kafscale.text.units import MINUTE_MS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,66 +320,4 @@ def _broker_info(config: Config, addresses: Addresses) -> BrokerInfo:
         rack=config.broker.rack,
         version=__version__,
         started_ms=clock(),
-    )
-
-
-# --- settings -------------------------------------------------------------------------------------
-
-
-def engine_settings(config: Config) -> EngineSettings:
-    """The storage engine's part of the settings."""
-    storage = config.storage
-    remote = is_remote(config)
-    return EngineSettings(
-        seal_policy=SealPolicy(
-            flush_bytes=min(storage.segment_buffer_bytes, storage.segment_bytes),
-            flush_messages=storage.flush_messages,
-            flush_interval_ms=storage.flush_interval_ms,
-            uploads_max=storage.wal_uploads_max,
-            # A local disk does one write at a time: batches that arrive meanwhile share the next.
-            idle_uploads_max=storage.wal_uploads_max if remote else 1,
-            quiet_bytes=storage.wal_idle_flush_bytes if remote else None,
-        ),
-        puts_per_second=storage.wal_puts_per_second if remote else None,
-        puts_burst=storage.wal_puts_burst,
-        buffer_bytes_max=storage.buffer_bytes_max,
-        limits=RollLimits(
-            tail_bytes_max=storage.tail_bytes_max,
-            wal_bytes_max=storage.wal_bytes_max,
-            segment_age_ms_max=storage.segment_age_ms_max,
-            borrowed_bytes_max=config.cache.segment_cache_bytes // 4,
-        ),
-        blocks_bytes_max=config.cache.segment_cache_bytes,
-        indexes_bytes_max=config.cache.index_cache_bytes,
-        read_ahead=config.cache.read_ahead_segments,
-        index_interval_bytes=storage.index_interval_bytes,
-        retention_check_interval_ms=storage.retention_check_interval_ms,
-        producer_expiration_ms=storage.producer_id_expiration_ms,
-        # Files are deleted one after the other; a bucket does not order concurrent deletions.
-        trim_count_max=1 if remote else 64,
-    )
-
-
-def group_settings(config: Config) -> GroupSettings:
-    """The coordinator's part of the settings."""
-    group = config.group
-    return GroupSettings(
-        initial_rebalance_delay_ms=group.initial_rebalance_delay_ms,
-        session_timeout_ms_min=group.session_timeout_ms_min,
-        session_timeout_ms_max=group.session_timeout_ms_max,
-        size_max=group.size_max,
-        consumer_session_timeout_ms=group.consumer_session_timeout_ms,
-        consumer_heartbeat_interval_ms=group.consumer_heartbeat_interval_ms,
-        consumer_size_max=group.consumer_size_max,
-        consumer_assignors=group.consumer_assignors,
-        upgrades=group.consumer_migration_policy in {"bidirectional", "upgrade"},
-        downgrades=group.consumer_migration_policy in {"bidirectional", "downgrade"},
-    )
-
-
-def offset_retention(config: Config) -> OffsetRetention:
-    offsets = config.offsets
-    return OffsetRetention(
-        retention_ms=offsets.retention_minutes * MINUTE_MS,
-        check_interval_ms=offsets.retention_check_interval_ms,
     )

@@ -24,12 +24,12 @@ import msgspec
 from doubles import virtual_time
 from doubles.faulty_object_store import FaultyObjectStore
 from doubles.memory_store import MemoryStore
-from kafscale.broker.bootstrap import engine_settings, group_settings, offset_retention
 from kafscale.broker.cluster.controller.controller import ControllerSettings
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
+from kafscale.broker.component_settings import engine_settings, group_settings, offset_retention
 from kafscale.broker.fetch_sessions.cache import FetchSessionCache
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock

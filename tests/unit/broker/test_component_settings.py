@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from kafscale.broker.bootstrap import group_settings, offset_retention
+from kafscale.broker.component_settings import group_settings, offset_retention
 from kafscale.config import Config, load
 from kafscale.config.sections.groups import Group, Offsets
 from kafscale.groups.group import GroupSettings

@@ -1,0 +1,69 @@
+"""The settings of single components, from those of the broker."""
+
+from kafscale.broker.group_coordinator.coordinator import OffsetRetention
+from kafscale.broker.stores import is_remote
+from kafscale.config import Config
+from kafscale.groups.group import GroupSettings
+from kafscale.storage.engine import EngineSettings
+from kafscale.storage.segments.roll_scheduler import RollLimits
+from kafscale.storage.wal.buffer import SealPolicy
+from kafscale.text.units import MINUTE_MS
+
+
+def engine_settings(config: Config) -> EngineSettings:
+    """The storage engine's part of the settings."""
+    storage = config.storage
+    remote = is_remote(config)
+    return EngineSettings(
+        seal_policy=SealPolicy(
+            flush_bytes=min(storage.segment_buffer_bytes, storage.segment_bytes),
+            flush_messages=storage.flush_messages,
+            flush_interval_ms=storage.flush_interval_ms,
+            uploads_max=storage.wal_uploads_max,
+            # A local disk does one write at a time: batches that arrive meanwhile share the next.
+            idle_uploads_max=storage.wal_uploads_max if remote else 1,
+            quiet_bytes=storage.wal_idle_flush_bytes if remote else None,
+        ),
+        puts_per_second=storage.wal_puts_per_second if remote else None,
+        puts_burst=storage.wal_puts_burst,
+        buffer_bytes_max=storage.buffer_bytes_max,
+        limits=RollLimits(
+            tail_bytes_max=storage.tail_bytes_max,
+            wal_bytes_max=storage.wal_bytes_max,
+            segment_age_ms_max=storage.segment_age_ms_max,
+            borrowed_bytes_max=config.cache.segment_cache_bytes // 4,
+        ),
+        blocks_bytes_max=config.cache.segment_cache_bytes,
+        indexes_bytes_max=config.cache.index_cache_bytes,
+        read_ahead=config.cache.read_ahead_segments,
+        index_interval_bytes=storage.index_interval_bytes,
+        retention_check_interval_ms=storage.retention_check_interval_ms,
+        producer_expiration_ms=storage.producer_id_expiration_ms,
+        # Files are deleted one after the other; a bucket does not order concurrent deletions.
+        trim_count_max=1 if remote else 64,
+    )
+
+
+def group_settings(config: Config) -> GroupSettings:
+    """The coordinator's part of the settings."""
+    group = config.group
+    return GroupSettings(
+        initial_rebalance_delay_ms=group.initial_rebalance_delay_ms,
+        session_timeout_ms_min=group.session_timeout_ms_min,
+        session_timeout_ms_max=group.session_timeout_ms_max,
+        size_max=group.size_max,
+        consumer_session_timeout_ms=group.consumer_session_timeout_ms,
+        consumer_heartbeat_interval_ms=group.consumer_heartbeat_interval_ms,
+        consumer_size_max=group.consumer_size_max,
+        consumer_assignors=group.consumer_assignors,
+        upgrades=group.consumer_migration_policy in {"bidirectional", "upgrade"},
+        downgrades=group.consumer_migration_policy in {"bidirectional", "downgrade"},
+    )
+
+
+def offset_retention(config: Config) -> OffsetRetention:
+    offsets = config.offsets
+    return OffsetRetention(
+        retention_ms=offsets.retention_minutes * MINUTE_MS,
+        check_interval_ms=offsets.retention_check_interval_ms,
+    )
