@@ -23,7 +23,8 @@ from msgspec.structs import replace
 
 from doubles import virtual_time
 from doubles.memory_store import MemoryStore
-from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRetention
+from kafscale.broker.group_coordinator.coordinator import Coordinator
+from kafscale.broker.group_coordinator.group_runtime import OffsetSettings
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.errors import OperatingError, StoreUnavailableError
 from kafscale.groups.group import GroupSettings
@@ -55,7 +56,9 @@ SETTINGS = GroupSettings(
     consumer_session_timeout_ms=10_000,
     consumer_heartbeat_interval_ms=1_000,
 )
-RETENTION = OffsetRetention(retention_ms=604_800_000, check_interval_ms=600_000)
+OFFSETS = OffsetSettings(
+    retention_ms=604_800_000, check_interval_ms=600_000, group_metadata_bytes_max=2**20
+)
 
 BEFORE, AFTER, LATER = OUTCOMES = ("before", "after", "later")
 """When a failed commit is applied: never, before its caller learns of the failure, or later."""
@@ -136,7 +139,7 @@ class BrokerSession:
             cluster.store,
             cluster.topic_store,
             SETTINGS,
-            RETENTION,
+            OFFSETS,
             Metrics(),
             broker_id=node,
             linger_ms=5,

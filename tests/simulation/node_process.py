@@ -21,7 +21,7 @@ from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
 from kafscale.broker.cluster_identity import establish_cluster_id
-from kafscale.broker.component_settings import group_settings, offset_retention
+from kafscale.broker.component_settings import group_settings, offset_settings
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher
@@ -284,7 +284,7 @@ class NodeProcess:
             self.metadata,
             self.topic_store,
             group_settings(CONFIG),
-            offset_retention(CONFIG),
+            offset_settings(CONFIG),
             METRICS,
             linger_ms=CONFIG.group.coordinator_append_linger_ms,
             clock=GroupClock(self.clock, clock_ms),

@@ -58,15 +58,16 @@ class TokenBucket:
     def is_full(self, now: float) -> bool:
         """Return whether the bucket is unused, so that a new one would be equal."""
         self._refill(now)
-        return self._balance == self._capacity
+        return self._balance == self.capacity
 
     @property
-    def _capacity(self) -> float:
+    def capacity(self) -> float:
+        """The balance of an unused bucket."""
         return max(1.0, self.rate * self._burst_seconds)
 
     def _refill(self, now: float) -> None:
         balance = self._balance + (now - self._refilled_at) * self.rate
-        self._balance = min(balance, self._capacity)
+        self._balance = min(balance, self.capacity)
         self._refilled_at = now
 
     def _debt_seconds(self) -> float:

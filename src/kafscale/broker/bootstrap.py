@@ -15,9 +15,10 @@ from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
 from kafscale.broker.cluster_identity import establish_cluster_id
-from kafscale.broker.component_settings import engine_settings, group_settings, offset_retention
+from kafscale.broker.component_settings import engine_settings, group_settings, offset_settings
 from kafscale.broker.configs.topic_configs import resolve
 from kafscale.broker.fetch_sessions.cache import FetchSessionCache
+from kafscale.broker.group_coordinator.commit_limits import CommitLimits
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.health import Health
@@ -112,8 +113,7 @@ async def build_components(
     await groups.start()
     consumer_lag = _consumer_lag(config, stores, storage, groups)
     register_group_metrics(metrics, groups, consumer_lag)
-    register_log_metrics(metrics, storage, stores.topic_store)
-    register_certificate_metrics(metrics, config)
+    _register_metrics(config, stores, storage, metrics)
     node = _cluster_node(
         config,
         stores,
@@ -145,6 +145,7 @@ async def build_components(
         ),
         producer_ids=ProducerIds(stores.metadata),
         groups=groups,
+        commit_limits=_commit_limits(config, metrics),
         metrics=metrics,
         health=health,
         responses=responses,
@@ -155,6 +156,17 @@ async def build_components(
         clock=clock,
     )
     return BrokerComponents(node, services, consumer_lag)
+
+
+def _register_metrics(
+    config: Config, stores: Stores, storage: StorageEngine, metrics: Metrics
+) -> None:
+    register_log_metrics(metrics, storage, stores.topic_store)
+    register_certificate_metrics(metrics, config)
+
+
+def _commit_limits(config: Config, metrics: Metrics) -> CommitLimits:
+    return CommitLimits(config.offsets, metrics.access, clock=clock, timer=metrics.timer)
 
 
 def _registration(config: Config, stores: Stores, addresses: Addresses) -> Registration:
@@ -206,7 +218,7 @@ def _coordinator(
         stores.metadata,
         stores.topic_store,
         group_settings(config),
-        offset_retention(config),
+        offset_settings(config),
         metrics,
         broker_id=broker_id(config),
         linger_ms=config.group.coordinator_append_linger_ms,

@@ -1,6 +1,6 @@
 """The settings of single components, from those of the broker."""
 
-from kafscale.broker.group_coordinator.coordinator import OffsetRetention
+from kafscale.broker.group_coordinator.group_runtime import OffsetSettings
 from kafscale.broker.stores import is_remote
 from kafscale.config import Config
 from kafscale.groups.group import GroupSettings
@@ -61,9 +61,10 @@ def group_settings(config: Config) -> GroupSettings:
     )
 
 
-def offset_retention(config: Config) -> OffsetRetention:
+def offset_settings(config: Config) -> OffsetSettings:
     offsets = config.offsets
-    return OffsetRetention(
+    return OffsetSettings(
         retention_ms=offsets.retention_minutes * MINUTE_MS,
         check_interval_ms=offsets.retention_check_interval_ms,
+        group_metadata_bytes_max=offsets.group_metadata_bytes_max,
     )

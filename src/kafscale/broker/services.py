@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.fetch_sessions.cache import FetchSessionCache
+from kafscale.broker.group_coordinator.commit_limits import CommitLimits
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.health import Health
 from kafscale.broker.producer_ids import ProducerIds
@@ -38,6 +39,7 @@ class Services:
     fetch_sessions: FetchSessionCache
     producer_ids: ProducerIds
     groups: Coordinator
+    commit_limits: CommitLimits
     access_store: AccessStore
     """The stored ACLs, credentials and quotas."""
     audit: AuditLog

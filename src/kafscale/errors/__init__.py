@@ -38,6 +38,7 @@
         │   UnacceptableCredentialError
         └── GroupError         rejected by a consumer group
             ├── CoordinatorUnavailableError, CoordinatorLoadingError, NotCoordinatorError
+            ├── CommitsThrottledError
             ├── InvalidGroupIdError, GroupNotFoundError, NonEmptyGroupError, GroupFullError
             ├── UnknownMemberError, MemberIdRequiredError, FencedInstanceError
             ├── IllegalGenerationError, RebalanceInProgressError, InconsistentProtocolError

@@ -19,6 +19,15 @@ class CoordinatorLoadingError(GroupError):
     code = 14
 
 
+class CommitsThrottledError(GroupError):
+    """A user or a group commits more than its limit; retriable.
+
+    The code is that of a coordinator that is loading: clients retry at this broker.
+    """
+
+    code = 14
+
+
 class NotCoordinatorError(GroupError):
     """Another broker is the coordinator of the group."""
 

@@ -29,8 +29,9 @@ from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
-from kafscale.broker.component_settings import engine_settings, group_settings, offset_retention
+from kafscale.broker.component_settings import engine_settings, group_settings, offset_settings
 from kafscale.broker.fetch_sessions.cache import FetchSessionCache
+from kafscale.broker.group_coordinator.commit_limits import CommitLimits
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.health import Health
@@ -239,7 +240,7 @@ def _build(stores, config, *, topic_store, cluster_cache, access_store, metrics,
         stores.metadata,
         topic_store,
         group_settings(config),
-        offset_retention(config),
+        offset_settings(config),
         metrics,
         broker_id=node_id,
         linger_ms=config.group.coordinator_append_linger_ms,
@@ -294,6 +295,9 @@ def _build(stores, config, *, topic_store, cluster_cache, access_store, metrics,
         fetch_sessions=FetchSessionCache(count(1).__next__),
         producer_ids=ProducerIds(stores.metadata),
         groups=groups,
+        commit_limits=CommitLimits(
+            config.offsets, metrics.access, clock=clock, timer=asyncio.get_running_loop().time
+        ),
         access_store=access_store,
         audit=audit,
         authorizer=_authorizer(config, access_store, audit),

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from kafscale.broker.component_settings import group_settings, offset_retention
+from kafscale.broker.component_settings import group_settings, offset_settings
 from kafscale.config import Config, load
 from kafscale.config.sections.groups import Group, Offsets
 from kafscale.groups.group import GroupSettings
@@ -46,7 +46,10 @@ def test_migration_policy_sets_upgrades_and_downgrades(policy, upgrades, downgra
     assert (settings.upgrades, settings.downgrades) == (upgrades, downgrades)
 
 
-def test_offset_retention_is_in_minutes():
-    config = Config(offsets=Offsets(retention_minutes=2, retention_check_interval_ms=700))
-    retention = offset_retention(config)
-    assert (retention.retention_ms, retention.check_interval_ms) == (120_000, 700)
+def test_offset_settings_copy_every_setting_and_retention_is_in_minutes():
+    config = Config(
+        offsets=Offsets(
+            retention_minutes=2, retention_check_interval_ms=700, group_metadata_bytes_max=3
+        )
+    )
+    assert msgspec.structs.astuple(offset_settings(config)) == (120_000, 700, 3)

@@ -159,6 +159,9 @@ group.consumerMigrationPolicy | bidirectional | KAFSCALE_GROUP_CONSUMER_MIGRATIO
 offsets.retentionMinutes      | 10080        | KAFSCALE_OFFSETS_RETENTION_MINUTES
 offsets.retentionCheckIntervalMs | 600000    | KAFSCALE_OFFSETS_RETENTION_CHECK_INTERVAL_MS
 offsets.metadataMaxBytes      | 4096         | KAFSCALE_OFFSET_METADATA_MAX_BYTES
+offsets.groupMetadataMaxBytes | 1048576      | KAFSCALE_OFFSETS_GROUP_METADATA_MAX_BYTES
+offsets.userCommitBytesPerSecond | 2097152   | KAFSCALE_OFFSETS_USER_COMMIT_BYTES_PER_SECOND
+offsets.groupCommitBytesPerSecond | 1048576  | KAFSCALE_OFFSETS_GROUP_COMMIT_BYTES_PER_SECOND
 topics.autoCreate             | true         | KAFSCALE_AUTO_CREATE_TOPICS
 topics.autoCreatePartitions   | 1            | KAFSCALE_AUTO_CREATE_PARTITIONS
 compression.type              | snappy       | KAFSCALE_COMPRESSION_TYPE

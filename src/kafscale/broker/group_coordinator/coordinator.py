@@ -18,7 +18,11 @@ from typing import Any, Final
 import msgspec
 
 from kafscale.broker.group_coordinator.group_registry import GroupRegistry, TopicNames, topic_infos
-from kafscale.broker.group_coordinator.group_runtime import GroupRuntime, PendingReplies
+from kafscale.broker.group_coordinator.group_runtime import (
+    GroupRuntime,
+    OffsetSettings,
+    PendingReplies,
+)
 from kafscale.broker.group_coordinator.pausable_clock import POLL_SECONDS, GroupClock
 from kafscale.broker.group_coordinator.shard_session import Phase, ShardSession, ShardSessions
 from kafscale.broker.group_coordinator.shards import GroupShards
@@ -30,6 +34,7 @@ from kafscale.errors import (
     KafscaleError,
     NonEmptyGroupError,
     NotCoordinatorError,
+    OffsetMetadataTooLargeError,
     SubscribedTopicError,
     UnknownApiError,
     UnknownMemberError,
@@ -58,13 +63,6 @@ LEASE_NOT_VALID: Final = "the broker's lease is not valid"
 EMPTY: Final = "Empty"
 
 
-class OffsetRetention(msgspec.Struct, frozen=True, kw_only=True):
-    """When committed offsets expire."""
-
-    retention_ms: int
-    check_interval_ms: int
-
-
 class Coordinator:
     """All consumer groups of this broker's shards, as the handlers see them."""
 
@@ -73,7 +71,7 @@ class Coordinator:
         store: MetadataStore,
         topic_store: TopicStore,
         settings: GroupSettings,
-        retention: OffsetRetention,
+        offset_settings: OffsetSettings,
         metrics: Metrics,
         *,
         broker_id: int,
@@ -83,7 +81,7 @@ class Coordinator:
         lease_is_valid: Callable[[], bool] = lambda: True,
     ) -> None:
         self._topic_store = topic_store
-        self._retention = retention
+        self._offset_settings = offset_settings
         self._clock = clock
         self._lease_is_valid = lease_is_valid
         """Whether no other broker can own the shards, by this broker's own clock."""
@@ -234,6 +232,11 @@ class Coordinator:
             raise GroupNotFoundError(f"Group {group_id} not found.")
         else:
             raise IllegalGenerationError(f"Group {group_id} not found.")
+        try:
+            runtime.offsets.check_metadata(offsets, self._offset_settings.group_metadata_bytes_max)
+        except OffsetMetadataTooLargeError:
+            self.registry.remove_if_empty(runtime)
+            raise
         runtime.offsets.commit(offsets)
         runtime.count_commit()
         return session.wait_durable(WRITE_SECONDS_MAX)
@@ -287,7 +290,7 @@ class Coordinator:
 
     async def _expire(self) -> None:
         while True:
-            await asyncio.sleep(self._retention.check_interval_ms / 1000)
+            await asyncio.sleep(self._offset_settings.check_interval_ms / 1000)
             self.expire_offsets()
 
     def expire_offsets(self) -> None:
@@ -306,7 +309,7 @@ class Coordinator:
             expired(
                 runtime.offsets.newest,
                 now_ms=self._clock() + self._clock.skew_ms,
-                retention_ms=self._retention.retention_ms,
+                retention_ms=self._offset_settings.retention_ms,
                 empty_since_ms=record.state_since_ms if is_empty and record.protocol_type else None,
                 is_read=(lambda _topic: False) if is_empty else runtime.group.subscribes_to,
             )

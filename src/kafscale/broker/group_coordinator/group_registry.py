@@ -78,7 +78,7 @@ class GroupRegistry:
         """The group of this id; a new one without members, if there is none."""
         runtime = self._groups.get(group_id)
         if runtime is None:
-            _check_length(group_id)
+            check_group_id(group_id)
             runtime = self._add(ClassicGroup(group_id, self._settings, self._clock()))
         return runtime
 
@@ -120,7 +120,7 @@ class GroupRegistry:
         if event.member_epoch != JOINING_EPOCH:
             raise GroupNotFoundError(f"Group {group_id} not found.")
         if runtime is None:
-            _check_length(group_id)
+            check_group_id(group_id)
             return self._add(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
         if runtime.group.member_count:
             self._upgrade(runtime, event)
@@ -201,7 +201,8 @@ class TopicNames(Mapping[bytes, str]):
         return len(self._by_id)
 
 
-def _check_length(group_id: str) -> None:
+def check_group_id(group_id: str) -> None:
+    """Raise if the id is too long for a group to exist."""
     if (size_bytes := len(group_id.encode())) > GROUP_ID_BYTES_MAX:
         raise InvalidGroupIdError(
             f"a group id of {size_bytes} bytes exceeds the limit of {GROUP_ID_BYTES_MAX}"

@@ -5,17 +5,18 @@ fire early, never late: a heartbeat moves a deadline, but not the timer.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from itertools import count
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.group_coordinator.shard_session import ShardSession
-from kafscale.errors import KafscaleError
+from kafscale.errors import KafscaleError, OffsetMetadataTooLargeError
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.groups.effects import Effect, Rebalanced, Reply, Response, Save
 from kafscale.groups.events import ConsumerHeartbeat, Event, Heartbeat, Tick
@@ -61,6 +62,15 @@ class PendingReplies:
             future.set_result(response)
 
 
+class OffsetSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """When committed offsets expire, and how large they may be."""
+
+    retention_ms: int
+    check_interval_ms: int
+    group_metadata_bytes_max: int
+    """Of all offsets of a group together."""
+
+
 class GroupOffsets:
     """The committed offsets of one group: those in the store, and those being written.
 
@@ -81,6 +91,19 @@ class GroupOffsets:
     def restore(self, topic_partition: TopicPartition, committed: CommittedOffset) -> None:
         """Take over an offset that was loaded from the store."""
         self._newest[topic_partition] = self._committed[topic_partition] = committed
+
+    def check_metadata(
+        self, offsets: Mapping[TopicPartition, CommittedOffset], bytes_max: int
+    ) -> None:
+        """Raise if a commit would add metadata to a group that has too much then."""
+        if not any(committed.metadata for committed in offsets.values()):
+            return
+        before = _metadata_bytes(self._newest.values())
+        after = _metadata_bytes({**self._newest, **offsets}.values())
+        if after > max(before, bytes_max):
+            raise OffsetMetadataTooLargeError(
+                f"the offset metadata of the group would have {after} bytes, limit {bytes_max}"
+            )
 
     def commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
         # Encoded before anything changes: if that fails, only this commit does.
@@ -232,6 +255,10 @@ class GroupRuntime:
     def _on_timer(self) -> None:
         self._timer = None
         self.handle(Tick())
+
+
+def _metadata_bytes(offsets: Iterable[CommittedOffset]) -> int:
+    return sum(len(committed.metadata.encode()) for committed in offsets)
 
 
 def _is_plain_heartbeat(event: Event, effects: list[Effect]) -> bool:

@@ -5,6 +5,8 @@ Behaviour:
   Invalid ones are left out, each with its own error: UNKNOWN_TOPIC_OR_PARTITION, or
   OFFSET_METADATA_TOO_LARGE above `offsets.metadataMaxBytes`. An error of the group is returned for
   every partition that exists. A topic without partitions is ignored.
+* A commit above the limits of its user or group waits, and later requests of the connection with
+  it; then it is refused with COORDINATOR_LOAD_IN_PROGRESS, which clients retry.
 * A client that is not a member (generation -1) may commit while the group has no members; the group
   need not exist before, and may have an empty id.
 * Requires READ on the group, else GROUP_AUTHORIZATION_FAILED for every partition; and READ on each
@@ -19,11 +21,15 @@ Version notes:
 * v10+: topics are identified by id; UNKNOWN_TOPIC_ID if there is none.
 """
 
+import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
+from kafscale.broker.group_coordinator.commit_limits import MUTE_MS, commit_bytes
+from kafscale.broker.group_coordinator.group_registry import check_group_id
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import (
+    CommitsThrottledError,
     GroupError,
     KafscaleError,
     OffsetMetadataTooLargeError,
@@ -64,21 +70,17 @@ def handle(
     context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
     context.require(Operation.READ, ResourceType.GROUP, request.group_id)
-    offsets: dict[TopicPartition, CommittedOffset] = {}
-    response = OffsetCommitResponse(
-        topics=[_collect(context, request, topic, offsets) for topic in _with_partitions(request)]
-    )
+    offsets, response = _collect_all(context, request)
     if _is_nothing_to_commit(response):
         return response
-    committing = context.broker.groups.commit(
-        request.group_id,
-        request.member_id,
-        request.group_instance_id,
-        request.generation_id_or_member_epoch,
-        offsets,
-        version_knows_missing_groups=context.version >= CONSUMER_PROTOCOL_SINCE,
-    )
-    return _await_commit(committing, response)
+    check_group_id(request.group_id)
+    user, size_bytes = context.client.principal.user, commit_bytes(request.group_id, offsets)
+    if context.broker.commit_limits.try_admit(user, request.group_id, size_bytes):
+        return _commit(context, request, offsets, response)
+    waiting = asyncio.ensure_future(_commit_later(context, request, user, size_bytes))
+    # A client may commit and leave its group without waiting for the response.
+    context.client.hold = waiting
+    return waiting
 
 
 def error_response(
@@ -95,6 +97,7 @@ def error_response(
         return code
 
     return OffsetCommitResponse(
+        throttle_time_ms=MUTE_MS if isinstance(error, CommitsThrottledError) else 0,
         topics=[
             CommittedTopic(
                 name=requested.name,
@@ -105,7 +108,7 @@ def error_response(
                 ],
             )
             for requested in _with_partitions(request)
-        ]
+        ],
     )
 
 
@@ -119,11 +122,53 @@ def _is_nothing_to_commit(response: OffsetCommitResponse) -> bool:
     return codes <= PARTITION_ERRORS
 
 
+def _commit(
+    context: RequestContext,
+    request: OffsetCommitRequest,
+    offsets: dict[TopicPartition, CommittedOffset],
+    response: OffsetCommitResponse,
+) -> Awaitable[OffsetCommitResponse]:
+    committing = context.broker.groups.commit(
+        request.group_id,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id_or_member_epoch,
+        offsets,
+        version_knows_missing_groups=context.version >= CONSUMER_PROTOCOL_SINCE,
+    )
+    return _await_commit(committing, response)
+
+
 async def _await_commit(
     committing: Awaitable[None], response: OffsetCommitResponse
 ) -> OffsetCommitResponse:
     await committing
     return response
+
+
+async def _commit_later(
+    context: RequestContext, request: OffsetCommitRequest, user: str, size_bytes: int
+) -> OffsetCommitResponse:
+    """Commit once the limits allow it; topics, permissions and the group may be others then."""
+    try:
+        await context.broker.commit_limits.wait(user, request.group_id, size_bytes)
+    except CommitsThrottledError:
+        context.client.throttled_ms = max(context.client.throttled_ms, MUTE_MS)
+        raise
+    context.require(Operation.READ, ResourceType.GROUP, request.group_id)
+    offsets, response = _collect_all(context, request)
+    if _is_nothing_to_commit(response):
+        return response
+    return await _commit(context, request, offsets, response)
+
+
+def _collect_all(
+    context: RequestContext, request: OffsetCommitRequest
+) -> tuple[dict[TopicPartition, CommittedOffset], OffsetCommitResponse]:
+    """The valid offsets, and the response if they are committed."""
+    offsets: dict[TopicPartition, CommittedOffset] = {}
+    topics = [_collect(context, request, topic, offsets) for topic in _with_partitions(request)]
+    return offsets, OffsetCommitResponse(topics=topics)
 
 
 def _collect(

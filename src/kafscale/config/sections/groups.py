@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kafscale.config.schema import setting
 from kafscale.config.types import Choice, Duration, Integer, Size, StringList, Text
-from kafscale.text.units import HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
+from kafscale.text.units import GIB, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 
 _INT_MAX = 2**31 - 1
 _SESSION_TIMEOUT = Duration(1, 24 * HOUR_MS)
@@ -97,3 +97,17 @@ class Offsets:
     )
     """The maximum size of the metadata text of a committed offset, in bytes. 4 KiB, because all of
     it is in memory and in the metadata store."""
+
+    group_metadata_bytes_max: int = setting(MIB, Size(0, GIB), key="groupMetadataMaxBytes")
+    """The maximum size of the metadata texts of all offsets of a group, in bytes. 1 MiB is ten
+    times what Kafka Streams uses for a thousand partitions."""
+
+    user_commit_bytes_per_second: int = setting(2 * MIB, Size(0, GIB))
+    """How many bytes of offset commits of one user a broker writes to the metadata store per
+    second. Further commits wait for up to 4 seconds, and get a retriable error then. A committed
+    offset counts about 250 bytes, and its metadata. 2 MiB are 40,000 partitions that are committed
+    every 5 seconds; they also keep one user from filling etcd between two compactions of its
+    history. Clients that do not authenticate are one user. 0 means no limit."""
+
+    group_commit_bytes_per_second: int = setting(MIB, Size(0, GIB))
+    """The same for one group. 1 MiB are 20,000 partitions that are committed every 5 seconds."""

@@ -166,7 +166,8 @@ BROKER_METRICS: Final = (
         "kafscale_throttled_responses_total",
         "counter",
         ("quota",),
-        "Responses that throttled a client.",
+        "Responses that throttled a client; for the quota offset_commits, commits that had to "
+        "wait.",
         lambda counters: (((quota,), count) for quota, count in counters.access.throttled.items()),
     ),
     # --- clients ----------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from random import Random
 
 from doubles import virtual_time
 from doubles.memory_store import MemoryStore
-from kafscale.broker.group_coordinator.coordinator import Coordinator, OffsetRetention
+from kafscale.broker.group_coordinator.coordinator import Coordinator
+from kafscale.broker.group_coordinator.group_runtime import OffsetSettings
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.errors import StoreUnavailableError
 from kafscale.groups.committed_offsets import CommittedOffset
@@ -34,7 +35,9 @@ OTHER = "others"
 TOPIC = "orders"
 TOPIC_ID = b"orders".ljust(16, b"-")
 SESSION_MS = 10_000
-RETENTION = OffsetRetention(retention_ms=604_800_000, check_interval_ms=600_000)
+OFFSETS = OffsetSettings(
+    retention_ms=604_800_000, check_interval_ms=600_000, group_metadata_bytes_max=2**20
+)
 
 assert shard_of(GROUP) != shard_of(OTHER)
 
@@ -98,7 +101,7 @@ class Node:
             store,
             topic_store,
             GroupSettings(initial_rebalance_delay_ms=0),
-            RETENTION,
+            OFFSETS,
             Metrics(),
             broker_id=broker_id,
             linger_ms=5,
