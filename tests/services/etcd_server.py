@@ -51,8 +51,10 @@ class EtcdMember:
         directory: Path,
         name: str,
         certificates: Certificates | None,
+        *,
         options: Sequence[str] = (),
         host: str = HOST,
+        programs: Path = PROGRAMS,
     ) -> None:
         self.name = name
         self.endpoint = f"{host}:{free_port()}"
@@ -62,6 +64,7 @@ class EtcdMember:
         self._log = directory / f"{name}.log"
         self._certificates = certificates
         self._options = options
+        self._programs = programs
         self._cluster = ""
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -80,7 +83,7 @@ class EtcdMember:
         assert self._process is None, "already running"
         scheme = "https" if self._certificates else "http"
         command: list[str | Path] = [
-            PROGRAMS / "etcd",
+            self._programs / "etcd",
             "--name",
             self.name,
             "--data-dir",
@@ -205,10 +208,14 @@ class EtcdCluster:
         certificates: Certificates | None = None,
         options: Sequence[str] = (),
         host: str = HOST,
+        programs: Path = PROGRAMS,
     ) -> None:
-        """`host` is the address for clients."""
+        """`host` is the address for clients; `programs` has the `etcd` to run."""
         names = [f"etcd-{index}" for index in range(count)]
-        self.members = [EtcdMember(directory, name, certificates, options, host) for name in names]
+        self.members = [
+            EtcdMember(directory, name, certificates, options=options, host=host, programs=programs)
+            for name in names
+        ]
         self._certificates = certificates
         self._has_authentication = False
 
@@ -320,5 +327,13 @@ class EtcdServer(EtcdCluster):
         certificates: Certificates | None = None,
         options: Sequence[str] = (),
         host: str = HOST,
+        programs: Path = PROGRAMS,
     ) -> None:
-        super().__init__(directory, count=1, certificates=certificates, options=options, host=host)
+        super().__init__(
+            directory,
+            count=1,
+            certificates=certificates,
+            options=options,
+            host=host,
+            programs=programs,
+        )

@@ -9,6 +9,7 @@ from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.store.base import Put
 from kafscale.metadata.store.etcd import EtcdStore
 from kafscale.metadata.store.etcd.maintenance import Maintenance
+from services import etcd_programs
 from services.certificates import make_certificates
 from services.etcd_server import EtcdServer
 from services.process import free_port
@@ -92,10 +93,23 @@ def test_defragmentation_frees_compacted_space(etcd):
     assert after.revision == before.revision
 
 
+@pytest.mark.timeout(300)  # The first run may build etcd.
+@pytest.mark.skipif(not etcd_programs.is_available(), reason="no Go here to build etcd with")
+def test_newest_etcd_reports_its_quota(tmp_path):
+    options = ("--quota-backend-bytes", "2000000")
+    with EtcdServer(tmp_path, options=options, programs=etcd_programs.directory()) as server:
+        assert maintain(server, Maintenance.status).quota_bytes == 2_000_000
+
+
+def test_old_etcd_does_not_report_its_quota(etcd):
+    assert maintain(etcd, Maintenance.status).quota_bytes == 0
+
+
 def test_full_database_raises_an_alarm_until_space_is_freed(tmp_path):
     with EtcdServer(tmp_path, options=("--quota-backend-bytes", "2000000")) as server:
         with pytest.raises(StoreUnavailableError, match="database space exceeded"):
-            asyncio.run(write(server, 100, 100_000))
+            # etcd compares the size of its last batch with the quota, so some are accepted.
+            asyncio.run(write(server, 1000, 100_000))
 
         async def body(member):
             async with asyncio.timeout(10):
@@ -104,9 +118,11 @@ def test_full_database_raises_an_alarm_until_space_is_freed(tmp_path):
                     await asyncio.sleep(0.05)
             [alarm] = alarms
             status = await member.status()
+            assert status.has_no_space
             await member.compact(status.revision)
             await member.defragment()
             await member.disarm(alarm)
+            assert not (await member.status()).has_no_space
             return alarm, status, await member.alarms()
 
         alarm, status, left = maintain(server, body)

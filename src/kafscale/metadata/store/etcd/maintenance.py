@@ -61,7 +61,15 @@ class MemberStatus(msgspec.Struct, frozen=True):
     revision: int
     """The member's own revision; others may be ahead."""
     errors: tuple[str, ...] = ()
+    """What the member complains about; every alarm of the cluster is one of them."""
     is_learner: bool = False
+    quota_bytes: int = 0
+    """The limit of the size of the database file; 0 if it is not reported, before 3.6."""
+
+    @property
+    def has_no_space(self) -> bool:
+        """True while the alarm of any member makes the cluster reject writes."""
+        return any(NO_SPACE in error for error in self.errors)
 
     @property
     def is_leader(self) -> bool:
@@ -146,6 +154,7 @@ class Maintenance:
             revision=response.header.revision,
             errors=tuple(response.errors),
             is_learner=response.isLearner,
+            quota_bytes=max(response.dbSizeQuota, 0),
         )
 
     async def snapshot(self) -> AsyncGenerator[bytes, None]:
