@@ -9,7 +9,7 @@ def test_serving_broker_is_healthy_and_ready(broker):
     for path in ("/healthz", "/health"):
         assert broker.http(path)[0] == 200
     assert broker.http("/readyz")[0] == 200
-    assert broker.ready() == {"ready": True, "reasons": {}}
+    assert broker.ready() == {"ready": True, "reasons": {}, "warnings": {}}
     assert broker.http("/no-such-page")[0] == 404
 
 

@@ -1,4 +1,7 @@
-"""Alerts about managed etcd clusters and their snapshots, from metrics of the operator.
+"""Alerts about etcd and its snapshots.
+
+Members and snapshots are those of managed etcd clusters, from metrics of the operator; space is
+that of any etcd, from metrics of the brokers.
 
 This package may not import the operator, so a test compares the limits with its defaults.
 """
@@ -16,6 +19,9 @@ STALE_S: Final = 7200
 
 _READY: Final = max_by("kafscale_operator_etcd_members_ready", *CLUSTER_LABELS)
 _DESIRED: Final = max_by("kafscale_operator_etcd_members_desired", *CLUSTER_LABELS)
+
+_USED: Final = max_by("kafscale_etcd_database_used_bytes", *CLUSTER_LABELS)
+_QUOTA: Final = max_by("kafscale_etcd_database_quota_bytes", *CLUSTER_LABELS)
 
 ETCD: Final = RuleGroup(
     "kafscale-etcd",
@@ -50,6 +56,30 @@ ETCD: Final = RuleGroup(
             summary=f"The etcd database of {CLUSTER} has {{{{ $value | humanize1024 }}}}B.",
             description="It exceeds 80 % of etcd.managed.quota (default 4Gi); at the quota, etcd "
             "rejects writes.",
+        ),
+        Alert(
+            name="KafscaleEtcdSpaceLow",
+            severity=Severity.WARNING,
+            measured=f"{_USED} / {_QUOTA}",
+            may_be_empty=True,  # Without etcd.
+            condition="> 0.7",
+            duration="5m",
+            summary=f"The etcd of {CLUSTER} has used {{{{ $value | humanizePercentage }}}} of its "
+            "quota.",
+            description="Offset commits are throttled, and refused from 95 % on, so that topics, "
+            "leases and owners have room.",
+        ),
+        Alert(
+            name="KafscaleEtcdNoSpace",
+            severity=Severity.CRITICAL,
+            measured=max_by("kafscale_etcd_no_space", *CLUSTER_LABELS),
+            may_be_empty=True,
+            condition="== 1",
+            duration="1m",
+            summary=f"The etcd of {CLUSTER} rejects all writes (alarm NOSPACE).",
+            description="Topics, groups and offsets cannot be changed, and a restarted broker "
+            "cannot join; records are produced and consumed until memory is full. Compact, "
+            "defragment, and disarm the alarm.",
         ),
         Alert(
             name="KafscaleSnapshotStale",

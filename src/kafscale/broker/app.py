@@ -121,7 +121,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         bound_listeners = await stack.enter_async_context(
             bind_listeners(config, _server_settings(config))
         )
-        http = AdminHttp(metrics, health.problems)
+        http = AdminHttp(metrics, health.problems, health.warnings)
         await http.listen(
             config.bind_address(config.broker.metrics_host), config.broker.metrics_port
         )
@@ -136,7 +136,9 @@ async def start(config: Config) -> AsyncIterator[Broker]:
             storage,
             stores.topic_store,
             lambda: {**node.problems(), **_unreadable(stores.access_store)},
+            components.metadata_space.warnings,
         )
+        stack.push_async_callback(components.metadata_space.close)
         await stack.enter_async_context(control_plane(services, node, http.addresses[0]))
 
         epoch = await node.join()
@@ -291,6 +293,7 @@ async def _run_background(
         group.create_task(components.services.storage.run())
         group.create_task(components.services.groups.run())
         group.create_task(components.consumer_lag.run())
+        group.create_task(components.metadata_space.run())
         group.create_task(health.run(objects))
         monitor = EventLoopMonitor(components.services.metrics.event_loop_lag_seconds)
         group.create_task(monitor.run())

@@ -3,9 +3,10 @@
 import socket
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
+from typing import Final
 
 from kafscale import __version__
 from kafscale.aio.clock import clock, steady_clock
@@ -22,6 +23,7 @@ from kafscale.broker.group_coordinator.commit_limits import CommitLimits
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.health import Health
+from kafscale.broker.metadata_space import MetadataSpace
 from kafscale.broker.metrics import (
     ConsumerLag,
     register_certificate_metrics,
@@ -43,6 +45,7 @@ from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.schema.model import BrokerInfo, ListenerEndpoint, Topic
 from kafscale.metadata.store.base import MetadataStore
+from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.net.address import Address
@@ -58,6 +61,9 @@ from kafscale.storage.recovery.bucket_scan import BucketScanner
 from kafscale.storage.topic_catalog import CatalogWriter
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
+
+SPACE_TIMEOUT_MS: Final = 2000
+"""The timeout of reading the space in a member of etcd."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +92,7 @@ class BrokerComponents:
     node: ClusterNode
     services: Services
     consumer_lag: ConsumerLag
+    metadata_space: MetadataSpace
 
 
 async def build_components(
@@ -127,6 +134,7 @@ async def build_components(
         random=random,
     )
     metrics.cluster = node.status
+    metadata_space = _metadata_space(config, stores, metrics)
     audit = AuditLog(metrics.access, clock)
     responses = ResponseBudget(config.network.unsent_bytes_max)
     metrics.connections.unsent_bytes = lambda: responses.used_bytes
@@ -145,7 +153,7 @@ async def build_components(
         ),
         producer_ids=ProducerIds(stores.metadata),
         groups=groups,
-        commit_limits=_commit_limits(config, metrics),
+        commit_limits=_commit_limits(config, metrics, metadata_space),
         metrics=metrics,
         health=health,
         responses=responses,
@@ -155,7 +163,7 @@ async def build_components(
         quotas=ClientQuotas(stores.access_store, metrics.access, metrics.timer),
         clock=clock,
     )
-    return BrokerComponents(node, services, consumer_lag)
+    return BrokerComponents(node, services, consumer_lag, metadata_space)
 
 
 def _register_metrics(
@@ -165,8 +173,26 @@ def _register_metrics(
     register_certificate_metrics(metrics, config)
 
 
-def _commit_limits(config: Config, metrics: Metrics) -> CommitLimits:
-    return CommitLimits(config.offsets, metrics.access, clock=clock, timer=metrics.timer)
+def _commit_limits(config: Config, metrics: Metrics, space: MetadataSpace) -> CommitLimits:
+    return CommitLimits(
+        config.offsets,
+        metrics.access,
+        clock=clock,
+        timer=metrics.timer,
+        user_rate_max=space.user_rate_max,
+    )
+
+
+def _metadata_space(config: Config, stores: Stores, metrics: Metrics) -> MetadataSpace:
+    # A member that does not respond must not delay what the others say.
+    settings = replace(config.etcd, request_timeout_ms=SPACE_TIMEOUT_MS)
+    members = {endpoint: Maintenance(endpoint, settings) for endpoint in settings.endpoints}
+    return MetadataSpace(
+        members,
+        settings.quota_bytes,
+        metrics,
+        broker_count=lambda: len(stores.cluster_cache.brokers),
+    )
 
 
 def _registration(config: Config, stores: Stores, addresses: Addresses) -> Registration:

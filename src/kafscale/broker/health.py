@@ -50,6 +50,7 @@ class Health:
         self._storage: StorageEngine | None = None
         self._topic_store: TopicStore | None = None
         self._others: Callable[[], Mapping[str, str]] = lambda: {"cluster": "not joined yet"}
+        self._warnings: Callable[[], Mapping[str, str]] = dict
         self.accepts_clients = False
         """Whether the listeners accept connections; set by the broker process."""
 
@@ -77,6 +78,14 @@ class Health:
         if not self.accepts_clients:
             problems["listeners"] = "connections are not accepted"
         return {**problems, **self._others()}
+
+    def warnings(self) -> Mapping[str, str]:
+        """What an operator should know although the broker is ready, by component.
+
+        A full etcd is no reason not to be ready: records are still produced and consumed, and all
+        brokers have the same etcd, so that clients would find none.
+        """
+        return self._warnings()
 
     # --- observations -------------------------------------------------------------------------
 
@@ -107,11 +116,13 @@ class Health:
         storage: StorageEngine,
         topic_store: TopicStore,
         others: Callable[[], Mapping[str, str]] = dict,
+        warnings: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         """Include these components from now on; `others` returns further problems."""
         self._storage = storage
         self._topic_store = topic_store
         self._others = others
+        self._warnings = warnings
 
     async def run(self, store: ObjectStore) -> None:
         """Check everything once a second, until cancelled."""

@@ -103,10 +103,13 @@ def test_scraped_series_equal_the_documented_ones(live):
     for each in scraped:
         assert each.keys() - LABELS_OF_ALL_TARGETS <= SERIES[each["__name__"]], each
         assert each.keys() >= SERIES[each["__name__"]], each
-    # There were no logins, no throttling and no drains; and there is no TLS.
+    # There were no logins, no throttling and no drains; and there is no TLS and no etcd.
     missing = SERIES.keys() - {each["__name__"] for each in scraped} - {"up"}
     assert missing <= {
         "kafscale_certificate_expiration_timestamp_seconds",
+        "kafscale_etcd_database_quota_bytes",
+        "kafscale_etcd_database_used_bytes",
+        "kafscale_etcd_no_space",
         "kafscale_logins_total",
         "kafscale_throttled_responses_total",
         "kafscale_operator_drains_total",

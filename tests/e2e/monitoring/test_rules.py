@@ -122,6 +122,25 @@ CASES = [
         "The etcd of shop/production has lost its quorum: 1 members are ready.",
     ),
     Case(
+        "KafscaleEtcdSpaceLow",
+        {
+            f"kafscale_etcd_database_used_bytes{{{BROKER_LABELS}}}": "60x4 75x20",
+            f"kafscale_etcd_database_quota_bytes{{{BROKER_LABELS}}}": "100x40",
+        },
+        "9m",
+        "11m",
+        CLUSTER,
+        "The etcd of shop/production has used 75% of its quota.",
+    ),
+    Case(
+        "KafscaleEtcdNoSpace",
+        {f"kafscale_etcd_no_space{{{BROKER_LABELS}}}": "0x4 1x20"},
+        "5m",
+        "7m",
+        CLUSTER,
+        "The etcd of shop/production rejects all writes (alarm NOSPACE).",
+    ),
+    Case(
         "KafscaleOperatorDown",
         {'kafscale_operator_leader{namespace="kafscale"}': "1x4 stale"},
         "9m",

@@ -46,10 +46,14 @@ def test_broker_is_ready_when_it_accepts_connections_and_not_before(tmp_path):
                 except OSError:  # It does not listen yet.
                     await asyncio.sleep(0.001)
             await starting
-            assert await readiness(metrics_port) == {"ready": True, "reasons": {}}
+            assert await readiness(metrics_port) == {"ready": True, "reasons": {}, "warnings": {}}
         return seen
 
     # At the end of the start, nothing else is missing.
-    waiting = {"ready": False, "reasons": {"listeners": "connections are not accepted"}}
+    waiting = {
+        "ready": False,
+        "reasons": {"listeners": "connections are not accepted"},
+        "warnings": {},
+    }
     assert waiting in asyncio.run(scenario())
     assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700

@@ -115,6 +115,7 @@ s3.errorRateCrit              | 0.6          | KAFSCALE_S3_ERROR_RATE_CRIT
 etcd.endpoints                |              | KAFSCALE_ETCD_ENDPOINTS
 etcd.dialTimeout              | 5s           | KAFSCALE_ETCD_DIAL_TIMEOUT
 etcd.requestTimeout           | 10s          | KAFSCALE_ETCD_REQUEST_TIMEOUT
+etcd.quota                    | 2147483648   | KAFSCALE_ETCD_QUOTA
 etcd.username                 |              | KAFSCALE_ETCD_USERNAME
 etcd.password                 |              | KAFSCALE_ETCD_PASSWORD
 etcd.passwordFile             |              | KAFSCALE_ETCD_PASSWORD_FILE

@@ -4,7 +4,7 @@
 |---|---|
 | `/metrics` | every metric, in Prometheus' text format |
 | `/health`, `/healthz` | 200 as long as the process responds at all (liveness) |
-| `/readyz` | 200, or 503 with the reasons why clients should not connect (readiness) |
+| `/readyz` | 200, or 503 with the reasons why clients should not connect (readiness); warnings |
 
 Invariants: requests are bounded. A request head has at most `_HEAD_BYTES_MAX` bytes and a time
 limit, bodies are not read, and few connections are served. A new connection is always served: it
@@ -59,13 +59,18 @@ class AdminHttp:
         self,
         metrics: Metrics,
         readiness: Callable[[], Mapping[str, str]],
+        warnings: Callable[[], Mapping[str, str]] = dict,
         *,
         request_seconds_max: float = 10.0,
         connections_max: int = 64,
     ) -> None:
-        """`readiness` returns the problems that keep the broker from serving clients, by name."""
+        """`readiness` returns the problems that keep the broker from serving clients, by name.
+
+        `warnings` returns problems that do not.
+        """
         self._metrics = metrics
         self._readiness = readiness
+        self._warnings = warnings
         self._request_seconds_max = request_seconds_max
         self._connections_max = connections_max
         self._closed = False
@@ -153,7 +158,12 @@ class AdminHttp:
         if head.path == "/readyz":
             reasons = self._readiness()
             status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
-            return Response(status, _json({"ready": not reasons, "reasons": dict(reasons)}))
+            answer = {
+                "ready": not reasons,
+                "reasons": dict(reasons),
+                "warnings": dict(self._warnings()),
+            }
+            return Response(status, _json(answer))
         return Response(HTTPStatus.OK, _json({"status": "ok"}))
 
     async def _exposition(self) -> bytes:

@@ -6,8 +6,8 @@ Without endpoints, metadata is in an SQLite file in the data directory.
 from dataclasses import dataclass, field
 
 from kafscale.config.schema import setting
-from kafscale.config.types import Boolean, Duration, StringList, Text
-from kafscale.text.units import MINUTE_MS, SECOND_MS
+from kafscale.config.types import Boolean, Duration, Size, StringList, Text
+from kafscale.text.units import GIB, MIB, MINUTE_MS, SECOND_MS
 
 ENDPOINT = Text("of the form host:port or https://host:port", r"(https?://)?[^\s/@,]+:\d{1,5}")
 _OPTIONAL_TEXT = Text(optional=True)
@@ -47,6 +47,10 @@ class Etcd:
 
     request_timeout_ms: int = setting(10 * SECOND_MS, _TIMEOUT, key="requestTimeout")
     """The timeout of a request to etcd. 10s are longer than a leader election of etcd."""
+
+    quota_bytes: int = setting(2 * GIB, Size(MIB, 1024 * GIB), key="quota")
+    """The maximum size of etcd's database, its `--quota-backend-bytes`, if etcd does not report it,
+    as before version 3.6. Offset commits are throttled above 70 % of it. 2 GiB, etcd's default."""
 
     username: str = setting("", _OPTIONAL_TEXT)
     """The etcd user. Empty by default: no authentication."""

@@ -10,7 +10,12 @@ from typing import Final
 
 import kafscale
 from kafscale.observability.metrics import cardinality
-from kafscale.observability.metrics.counters import Counters, GroupCounters, PartitionCounters
+from kafscale.observability.metrics.counters import (
+    Counters,
+    DatabaseSpace,
+    GroupCounters,
+    PartitionCounters,
+)
 from kafscale.observability.metrics.metric import BrokerMetric, Series, counter, gauge
 from kafscale.observability.metrics.storage import STORAGE_METRICS
 
@@ -111,6 +116,14 @@ def _group(name: str, meaning: str, read: Callable[[GroupCounters], float]) -> B
         )
 
     return BrokerMetric(name, "counter", ("group",), meaning, series)
+
+
+def _etcd(name: str, meaning: str, read: Callable[[DatabaseSpace], float]) -> BrokerMetric:
+    def series(counters: Counters) -> Series:
+        space = counters.etcd_space()
+        return () if space is None else (((), read(space)),)
+
+    return BrokerMetric(name, "gauge", (), meaning, series)
 
 
 BROKER_METRICS: Final = (
@@ -319,6 +332,23 @@ BROKER_METRICS: Final = (
         "kafscale_consumer_transactions_total",
         "Batched transactions of group changes and offset commits in the metadata store.",
         lambda counters: counters.metadata_writes(),
+    ),
+    # --- etcd -------------------------------------------------------------------------------------
+    _etcd(
+        "kafscale_etcd_database_used_bytes",
+        "Used part of the fullest database of etcd, with its history; offset commits are throttled "
+        "from 70 % of the quota on.",
+        lambda space: space.used_bytes,
+    ),
+    _etcd(
+        "kafscale_etcd_database_quota_bytes",
+        "The quota of that database.",
+        lambda space: space.quota_bytes,
+    ),
+    _etcd(
+        "kafscale_etcd_no_space",
+        "1 while etcd rejects all writes, because a database has reached its quota.",
+        lambda space: int(space.is_full),
     ),
     # --- the cluster ------------------------------------------------------------------------------
     gauge(

@@ -218,6 +218,17 @@ class ClusterStatus(NamedTuple):
     damaged_wal_objects: int = 0
 
 
+class DatabaseSpace(NamedTuple):
+    """The space in the database of an etcd member; that of the fullest member is the largest."""
+
+    is_full: bool
+    """True while an alarm makes etcd reject writes."""
+    used_share: float
+    """Of the quota."""
+    used_bytes: int
+    quota_bytes: int
+
+
 class Counters:
     """All counters of one process.
 
@@ -252,6 +263,8 @@ class Counters:
         time."""
         self.metadata_writes: Callable[[], int] = int
         """The number of transactions of groups; called at scrape time."""
+        self.etcd_space: Callable[[], DatabaseSpace | None] = lambda: None
+        """The space in etcd; None without etcd; called at scrape time."""
         self.cluster: Callable[[], ClusterStatus] = ClusterStatus
         """The role of this broker; called at scrape time."""
         self._rates: dict[str, Rate] = {}

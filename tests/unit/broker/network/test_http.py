@@ -15,8 +15,8 @@ from unit.broker.harness import run
 
 
 @asynccontextmanager
-async def served(readiness=dict, **bounds):
-    admin = AdminHttp(Metrics(), readiness, **bounds)
+async def served(readiness=dict, **options):
+    admin = AdminHttp(Metrics(), readiness, **options)
     await admin.listen("127.0.0.1", 0)
     try:
         yield admin
@@ -81,17 +81,35 @@ def test_liveness_is_independent_of_readiness(path):
     run(scenario)
 
 
+def test_warnings_do_not_change_readiness():
+    async def scenario():
+        async with served(warnings=lambda: {"etcd": "nearly full"}) as admin:
+            status, _, body = await ask(admin, get("/readyz"))
+            assert status == 200
+            assert json.loads(body) == {
+                "ready": True,
+                "reasons": {},
+                "warnings": {"etcd": "nearly full"},
+            }
+
+    run(scenario)
+
+
 def test_readiness_reports_its_reasons():
     async def scenario():
         reasons = {"etcd": "unreachable"}
         async with served(lambda: reasons) as admin:
             status, _, body = await ask(admin, get("/readyz"))
             assert status == 503
-            assert json.loads(body) == {"ready": False, "reasons": {"etcd": "unreachable"}}
+            assert json.loads(body) == {
+                "ready": False,
+                "reasons": {"etcd": "unreachable"},
+                "warnings": {},
+            }
             reasons.clear()
             status, _, body = await ask(admin, get("/readyz"))
             assert status == 200
-            assert json.loads(body) == {"ready": True, "reasons": {}}
+            assert json.loads(body) == {"ready": True, "reasons": {}, "warnings": {}}
 
     run(scenario)
 

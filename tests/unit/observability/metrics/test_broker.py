@@ -4,7 +4,7 @@ import pytest
 
 import kafscale
 from kafscale.observability.metrics.broker import ADMIN_APIS, BROKER_METRICS, Metrics
-from kafscale.observability.metrics.counters import ClusterStatus
+from kafscale.observability.metrics.counters import ClusterStatus, DatabaseSpace
 from kafscale.protocol.apis import BY_NAME
 from unit.observability.scraping import scrape, values
 
@@ -25,6 +25,9 @@ def busy():
     metrics.certificates = lambda: [("tls.certFile", "server.crt", 1_900_000_000.0)]
     metrics.group_states = lambda: {"Stable": 1}
     metrics.cluster = lambda: ClusterStatus(3, True, True, 12, 17)
+    metrics.etcd_space = lambda: DatabaseSpace(
+        is_full=False, used_share=0.5, used_bytes=1, quota_bytes=2
+    )
     metrics.group_lags = lambda: [("readers", "orders", 0, 3)]
     metrics.stored_bytes = lambda: [("orders", 0, 4096)]
     metrics.buffered_bytes = lambda: [("orders", 0, 17)]
