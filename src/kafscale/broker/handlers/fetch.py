@@ -65,12 +65,8 @@ def handle(
 ) -> FetchResponse | Awaitable[FetchResponse]:
     now_ms = context.received_ms
     session = context.broker.fetch_sessions.begin(request, context.version, now_ms)
-    denied = (
-        _NONE
-        if context.broker.authorizer is None
-        else _denied(context, request, session.partitions)
-    )
-    fetch = Fetch(context, request, session, denied)
+    fetch = Fetch(context, request, session)
+    fetch.authorize()
     fetch.read_memory()
     if not fetch.cold and fetch.is_enough:
         return fetch.build_response(now_ms)
@@ -135,6 +131,7 @@ async def _wait(context: RequestContext, request: FetchRequest, fetch: "Fetch") 
         context.client.is_reading_segments = False
     while not fetch.is_enough and loop.time() < deadline and not context.shutdown.is_set:
         await fetch.wait_for_more(deadline)
+        fetch.authorize()
         fetch.read_memory()
         await fetch.read_store()
     return fetch.build_response(context.broker.clock())
@@ -159,14 +156,10 @@ class Fetch:
     )
 
     def __init__(
-        self,
-        context: RequestContext,
-        request: FetchRequest,
-        session: FetchContext,
-        denied: frozenset[str | bytes],
+        self, context: RequestContext, request: FetchRequest, session: FetchContext
     ) -> None:
         self._context = context
-        self._denied = denied
+        self._denied = _NONE
         self._request = request
         self._logs: list[PartitionLog | None] = []
         self._missed: list[bool] = []
@@ -192,6 +185,11 @@ class Fetch:
         )
 
     # --- reading ------------------------------------------------------------------------------
+
+    def authorize(self) -> None:
+        """Check which topics the client may read now: it may have waited for a long time."""
+        if self._context.broker.authorizer is not None:
+            self._denied = _denied(self._context, self._request, self.session.partitions)
 
     def read_memory(self) -> None:
         """Start the results with what is in the tails."""

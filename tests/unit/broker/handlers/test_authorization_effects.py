@@ -1,7 +1,10 @@
 """Effects of denied authorization: on the rest of a request, on sessions, and on the audit log."""
 
+import asyncio
+
 from structlog.testing import capture_logs
 
+from doubles import virtual_time
 from kafscale.broker.configs.resources import ResourceType as ConfigOwner
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.error_codes import ErrorCode
@@ -36,6 +39,7 @@ from unit.broker.handlers.authorization_cases import (
 )
 from unit.broker.handlers.permission_cases_topics import fetch, produce
 from unit.broker.in_memory_broker import run_with_broker
+from unit.storage.engines import values_batch
 
 HIDDEN = "payroll"
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -152,5 +156,27 @@ def test_changes_are_audited_with_their_principal():
             ("topic deleted", TOPIC),
         ]
         assert {line["principal"] for line in changes(lines)} == {ALICE}
+
+    run_with_broker(body, config=ACLS_ENABLED)
+
+
+def test_permission_that_is_removed_meanwhile_ends_a_waiting_fetch():
+    async def body(broker):
+        here = await prepare_topic(broker)
+        end = broker.log(TOPIC).high_watermark
+        reading = acl(ResourceType.TOPIC, Operation.READ, TOPIC)
+        await allow(broker, reading)
+        request = fetch(here, 12)
+        request.max_wait_ms, request.min_bytes = 3_600_000, 1
+        request.topics[0].partitions[0].offset = end
+        waiting = asyncio.create_task(broker.ask(FETCH, request, 12, client=client()))
+        await asyncio.sleep(1)
+        assert not waiting.done()
+        await broker.services.access_store.remove_acls([reading])
+        broker.log(TOPIC).append(values_batch([b"secret"]), virtual_time.clock_ms())
+        await broker.services.storage.wal.flush()
+        [topic] = (await waiting).topics
+        [partition] = topic.partitions
+        assert (partition.error_code, bytes(b"".join(partition.records or []))) == (DENIED, b"")
 
     run_with_broker(body, config=ACLS_ENABLED)
