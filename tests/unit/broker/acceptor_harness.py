@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from kafscale.broker.network.acceptor import Acceptor
+from kafscale.broker.network.acceptor import Acceptor, Newcomers
 from kafscale.broker.network.connection import Connection
 from kafscale.broker.network.connection_quotas import ConnectionQuotas
 from kafscale.broker.network.listener_config import Listener, SecurityProtocol
@@ -67,7 +67,14 @@ class AcceptorHarness:
         wrap = options.get("wrap", lambda wrapped: wrapped)
         delay_ms = options.get("delay_ms", 0)
         self.listening = wrap(listening)
-        self.acceptor = Acceptor(self.listening, context, quotas, self.counters, lambda _: delay_ms)
+        self.acceptor = Acceptor(
+            self.listening,
+            context,
+            quotas,
+            self.counters,
+            lambda _: delay_ms,
+            newcomers=Newcomers(),
+        )
 
     def _opened(self, connection: Connection) -> bool:
         self.connections.append(connection)

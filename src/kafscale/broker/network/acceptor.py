@@ -6,6 +6,8 @@ Invariants:
   counted until it is closed, also during its TLS handshake.
 * A flood of new connections does not starve established ones: few are accepted per iteration of the
   event loop.
+* Connections that send no request cannot keep out others: when all places are taken, the one that
+  has waited longest makes room. A client that has authenticated and sent a request keeps its place.
 * A new certificate applies to the next connection; established connections keep theirs.
 """
 
@@ -32,6 +34,33 @@ PAUSE_SECONDS: Final = 0.2
 _EXHAUSTED: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
+class Newcomers:
+    """The connections that have sent no request yet, oldest first, of all listening sockets."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[_AcceptedSocket, tuple[Connection, asyncio.Task[None]]] = {}
+
+    def add(
+        self, accepted: "_AcceptedSocket", connection: Connection, handshake: "asyncio.Task[None]"
+    ) -> None:
+        self._waiting[accepted] = connection, handshake
+
+    def discard(self, accepted: "_AcceptedSocket") -> None:
+        self._waiting.pop(accepted, None)
+
+    def try_make_room(self) -> bool:
+        """Close the oldest one; False if there is none."""
+        while self._waiting:
+            accepted = next(iter(self._waiting))
+            connection, handshake = self._waiting.pop(accepted)
+            if not connection.has_sent_request:
+                handshake.cancel()
+                connection.reject()
+                accepted.release()
+                return True
+        return False
+
+
 class Acceptor:
     """Accepts the connections of one listening socket."""
 
@@ -42,6 +71,8 @@ class Acceptor:
         quotas: ConnectionQuotas,
         counters: ConnectionCounters,
         delay_ms: Callable[[str], int],
+        *,
+        newcomers: Newcomers,
     ) -> None:
         """`delay_ms` returns after how long to close a connection of this address; 0 serves it.
 
@@ -52,6 +83,7 @@ class Acceptor:
         self._quotas = quotas
         self._counters = counters
         self._delay_ms = delay_ms
+        self._newcomers = newcomers
         self._loop = asyncio.get_running_loop()
         self._handshakes: dict[asyncio.Task[None], tuple[_AcceptedSocket, Connection]] = {}
         self._pause: asyncio.TimerHandle | None = None
@@ -97,14 +129,17 @@ class Acceptor:
         self._pause = self._loop.call_later(seconds, self.open)
 
     def _admit(self, client: socket.socket, host: str) -> None:
+        if self._quotas.is_full and self._quotas.allows_host(host):
+            self._counters.refused += self._newcomers.try_make_room()
         if not self._quotas.try_acquire(host):
             self._counters.refused += 1
             client.close()
             return
         client.setblocking(False)
-        accepted = _AcceptedSocket(client, host, self._quotas)
+        accepted = _AcceptedSocket(client, host, self._quotas, self._newcomers)
         connection = Connection(self._context, self._loop.time(), on_lost=accepted.release)
         handshake = self._loop.create_task(self._handshake(accepted, connection))
+        self._newcomers.add(accepted, connection, handshake)
         self._handshakes[handshake] = (accepted, connection)
         handshake.add_done_callback(self._on_handshake_done)
 
@@ -154,20 +189,24 @@ class _AcceptedSocket:
     closed connections would be left to the garbage collector, which stops all clients for a while.
     """
 
-    __slots__ = ("_is_counted", "_quotas", "client", "host", "is_handed_over")
+    __slots__ = ("_is_counted", "_newcomers", "_quotas", "client", "host", "is_handed_over")
 
-    def __init__(self, client: socket.socket, host: str, quotas: ConnectionQuotas) -> None:
+    def __init__(
+        self, client: socket.socket, host: str, quotas: ConnectionQuotas, newcomers: Newcomers
+    ) -> None:
         self.client = client
         self.host = host
         self.is_handed_over = False
         """True if the event loop owns the socket and closes it."""
         self._quotas = quotas
+        self._newcomers = newcomers
         self._is_counted = True
 
     def release(self) -> None:
         if self._is_counted:
             self._is_counted = False
             self._quotas.release(self.host)
+            self._newcomers.discard(self)
 
     def close(self) -> None:
         """Close a socket whose connection was not established, and release its quota."""

@@ -29,14 +29,21 @@ class ConnectionQuotas:
         self._by_host: dict[str, int] = {}
         self.count = 0
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no place left, whatever the address."""
+        return self.count >= self._connections_max
+
+    def allows_host(self, host: str) -> bool:
+        """Whether this address may have another connection, if there is a place."""
+        limit = self._per_host_overrides.get(host, self._per_host_max)
+        return self._by_host.get(host, 0) < limit
+
     def try_acquire(self, host: str) -> bool:
         """Count a connection from this address; False if a limit is reached."""
-        host_count = self._by_host.get(host, 0)
-        if self.count >= self._connections_max:
+        if self.is_full or not self.allows_host(host):
             return False
-        if host_count >= self._per_host_overrides.get(host, self._per_host_max):
-            return False
-        self._by_host[host] = host_count + 1
+        self._by_host[host] = self._by_host.get(host, 0) + 1
         self.count += 1
         return True
 

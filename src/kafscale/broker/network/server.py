@@ -1,7 +1,8 @@
 """`Server`: the listeners of a broker, their connections, and an orderly shutdown.
 
-Invariant: a connection beyond the connection quotas is closed when it is accepted, before it costs
-anything. `acceptor` accepts connections, `connection` serves them.
+Invariant: there are never more connections than the connection quotas allow; one beyond them is
+closed when it is accepted, or takes the place of one that has sent no request. `acceptor` accepts
+connections, `connection` serves them.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from kafscale.broker.network.acceptor import Acceptor
+from kafscale.broker.network.acceptor import Acceptor, Newcomers
 from kafscale.broker.network.connection import Connection
 from kafscale.broker.network.connection_quotas import ConnectionQuotas
 from kafscale.broker.network.listener_config import Listener
@@ -98,6 +99,7 @@ class Server:
         )
         self._memory = FrameBufferPool()
         self._connections: set[Connection] = set()
+        self._newcomers = Newcomers()
         self._acceptors: list[Acceptor] = []
         self._certificates: list[ListenerTls] = []
         self.addresses: list[Address] = []
@@ -137,7 +139,14 @@ class Server:
         for listening in sockets:
             self.addresses.append(address_of(listening))
             listening.listen(self._settings.backlog)
-            acceptor = Acceptor(listening, context, self._quotas, self._counters, self._delay_ms)
+            acceptor = Acceptor(
+                listening,
+                context,
+                self._quotas,
+                self._counters,
+                self._delay_ms,
+                newcomers=self._newcomers,
+            )
             acceptor.open()
             self._acceptors.append(acceptor)
         if self._sweeper is None:

@@ -14,8 +14,9 @@ class Network:
     """Limits and timeouts of client connections."""
 
     connections_max: int = setting(10_000, Integer(1, 1_000_000), key="maxConnections")
-    """The maximum number of client connections; further ones are closed immediately. 10,000 is more
-    than a healthy cluster needs and less than what exhausts a broker."""
+    """The maximum number of client connections; a further one takes the place of the oldest that
+    has sent no request, or, if all have, is closed immediately. 10,000 is more than a healthy
+    cluster needs and less than what exhausts a broker."""
 
     connections_per_ip_max: int | None = setting(
         None, OptionalInteger(Integer(1, 1_000_000)), key="maxConnectionsPerIp"

@@ -33,13 +33,28 @@ def files(tmp_path_factory):
 
 
 @on_both_loops
-@pytest.mark.parametrize(
-    "quotas",
-    [ConnectionQuotas(2), ConnectionQuotas(10, per_host_max=2)],
-    ids=["total", "per address"],
-)
-def test_connection_limits_include_unfinished_tls_handshakes(loop, quotas, files):
+def test_oldest_unfinished_tls_handshake_makes_room_for_another_client(loop, files):
     async def scenario():
+        async with open_acceptor(ConnectionQuotas(2), listener_tls(files)) as harness:
+            half = [harness.connect_socket() for _ in range(2)]
+            half[0].sendall(bytes.fromhex("16 03 01 02"))  # The first bytes of a ClientHello.
+            await harness.until_count(2)
+            streams = await harness.connect(client_tls(files))
+            assert await is_served(streams)
+            assert (harness.quotas.count, harness.counters.refused) == (2, 1)
+            streams[1].close()
+            for client in half:
+                client.close()
+            await harness.until_count(0)
+
+    with capture_logs():
+        run(scenario, loop)
+
+
+@on_both_loops
+def test_connection_limits_include_unfinished_tls_handshakes(loop, files):
+    async def scenario():
+        quotas = ConnectionQuotas(10, per_host_max=2)
         async with open_acceptor(quotas, listener_tls(files)) as harness:
             half = [harness.connect_socket() for _ in range(2)]
             half[0].sendall(bytes.fromhex("16 03 01 02"))  # The first bytes of a ClientHello.

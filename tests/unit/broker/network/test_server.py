@@ -198,6 +198,35 @@ def test_connections_above_the_limit_are_closed_when_accepted(loop):
     run(scenario, loop)
 
 
+@on_both_loops
+def test_connection_without_a_request_makes_room_for_another(loop):
+    async def scenario():
+        async with run_server(connections_max=3) as harness:
+            served, served_writer = await harness.connect()
+            served_writer.write(heartbeat(1))
+            assert await read_answer(served) == 1
+            silent = [await harness.connect() for _ in range(2)]
+            await run_pending(10)
+            for number in range(2):
+                reader, writer = await harness.connect()
+                writer.write(heartbeat(7))
+                assert await read_answer(reader) == 7
+                with suppress(ConnectionResetError):
+                    assert await silent[number][0].read() == b"", "the oldest one is closed"
+                writer.close()
+                await writer.wait_closed()
+                await run_pending(10)
+                silent.append(await harness.connect())
+                await run_pending(10)
+            served_writer.write(heartbeat(2))
+            assert await read_answer(served) == 2, "a client that is served keeps its place"
+            assert harness.metrics.connections.refused == 2
+            for _, writer in [*silent, (None, served_writer)]:
+                writer.close()
+
+    run(scenario, loop)
+
+
 def test_server_refuses_connections_during_shutdown():
     async def scenario():
         async with run_server() as harness:
