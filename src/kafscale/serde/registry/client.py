@@ -2,16 +2,16 @@
 
 Invariants: the schema of an ID never changes, so it is requested once. An unknown ID is an error of
 the record, but an unavailable registry must stop the job instead of making valid records invalid.
-Passwords and tokens are sent to the registry only: they are in no message and no `repr`, and are
-not sent to the target of a redirect.
+Passwords and tokens are sent to the registry only, and are in no message and no `repr`. Redirects
+to other servers are not followed: they would reach servers that only this machine can reach.
 """
 
 import base64
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.client import HTTPException
-from typing import Final, Generic, TypeVar
+from http.client import HTTPException, HTTPMessage
+from typing import IO, Final, Generic, TypeVar
 from urllib import error as url_error
 from urllib import parse, request
 
@@ -28,6 +28,7 @@ _BACKOFF_SECONDS: Final = 0.2
 _TIMEOUT_SECONDS: Final = 10.0
 _RESPONSE_BYTES_MAX: Final = 16 << 20
 _REFERENCE_DEPTH_MAX: Final = 16
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _TOO_MANY_REQUESTS: Final = 429
 
 Ready = TypeVar("Ready")
@@ -117,7 +118,7 @@ class Registry:
         self._sleep = sleep
         self._attempts_max = attempts_max
         self._timeout_seconds = timeout_seconds
-        self._opener = request.build_opener()
+        self._opener = request.build_opener(_OwnRedirects)
         self._by_id: dict[int, RegisteredSchema] = {}
 
     def schema(self, schema_id: int) -> RegisteredSchema:
@@ -186,6 +187,10 @@ class Registry:
                 if error.code == 404:
                     return None
                 reason = f"HTTP status {error.code}"
+                if error.code in _REDIRECTS:
+                    reason = (
+                        f"it redirects to another server ({error.code}); set the URL of that one"
+                    )
                 if error.code < 500 and error.code != _TOO_MANY_REQUESTS:
                     raise ConfigError(f"the registry at {self._access.url}: {reason}") from None
             except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -201,10 +206,28 @@ class Registry:
         )
         authorization = self._access.authorization()
         if authorization:
-            http_request.add_unredirected_header("Authorization", authorization)
+            http_request.add_header("Authorization", authorization)
         with self._opener.open(http_request, timeout=self._timeout_seconds) as response:
             content: bytes = response.read(_RESPONSE_BYTES_MAX)
         return content
+
+
+class _OwnRedirects(request.HTTPRedirectHandler):
+    """Follows redirects within the registry's own server only."""
+
+    def redirect_request(  # noqa: PLR0917 - the signature of the standard library.
+        self,
+        req: request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> request.Request | None:
+        before, after = parse.urlsplit(req.full_url), parse.urlsplit(newurl)
+        if (before.scheme, before.netloc) != (after.scheme, after.netloc):
+            return None
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _version_path(subject: str, version: str) -> str:

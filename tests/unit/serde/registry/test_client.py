@@ -152,13 +152,14 @@ def test_authorization_header(server):
     assert server.authorizations == [None, "Basic dTpoaWRkZW4=", "Bearer hidden"]
 
 
-def test_credentials_are_not_sent_to_redirects(server):
+def test_redirects_to_other_servers_are_not_followed(server):
     with serving() as other:
         other.register(7, '"int"')
         server.redirect_to = other.url
-        assert client(server, token=PASSWORD).schema(7).text == '"int"'
+        with pytest.raises(ConfigError, match="it redirects to another server"):
+            client(server, token=PASSWORD).schema(7)
     assert server.authorizations == ["Bearer hidden"]
-    assert other.authorizations == [None]
+    assert other.authorizations == []
 
 
 def test_credentials_are_pickled_but_not_shown():
