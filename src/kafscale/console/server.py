@@ -12,7 +12,6 @@ from typing import Final
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kafscale.admin.connection import ClusterConnections
 from kafscale.config import Config
@@ -23,7 +22,7 @@ from kafscale.console.http.auth import Authenticator
 from kafscale.console.monitor.poller import ClusterMonitor
 from kafscale.errors import ConfigError
 from kafscale.net.address import Address
-from kafscale.net.asgi_server import AsgiServer, listen
+from kafscale.net.asgi_server import AsgiServer, RequestTimeoutProtocol, listen
 from kafscale.net.tls_files import load_certificate
 from kafscale.observability.logging import get_logger
 
@@ -33,8 +32,6 @@ CONNECTIONS_MAX: Final = 1_000
 HEADERS_BYTES_MAX: Final = 64 << 10
 IDLE_SECONDS: Final = 30
 STOP_SECONDS: Final = 2
-
-REQUEST_SECONDS_MAX: Final = 20.0
 
 
 async def run(config: Config, announce: Callable[[str], None]) -> None:
@@ -110,47 +107,3 @@ def _ssl_context(settings: Ui) -> ssl.SSLContext | None:
 def _url(bound: socket.socket, settings: Ui) -> str:
     address = Address(*bound.getsockname()[:2])
     return f"{'https' if settings.cert_file else 'http'}://{address}"
-
-
-class RequestTimeoutProtocol(H11Protocol):
-    """HTTP/1.1 with a deadline for each request's headers.
-
-    Uvicorn closes connections that are idle between requests, but waits forever for the first
-    request and for the rest of the headers. Slow clients could otherwise take all connections.
-    """
-
-    seconds_max = REQUEST_SECONDS_MAX
-    _deadline: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._start_timer()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if not self._is_idle:
-            self._cancel_timer()
-        elif self._deadline is None:  # More bytes of the same headers do not extend the deadline.
-            self._start_timer()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._cancel_timer()
-        super().connection_lost(exc)
-
-    @property
-    def _is_idle(self) -> bool:
-        """True if no request is in progress."""
-        return self.cycle is None or self.cycle.response_complete
-
-    def _start_timer(self) -> None:
-        self._deadline = self.loop.call_later(self.seconds_max, self._on_timeout)
-
-    def _cancel_timer(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _on_timeout(self) -> None:
-        self._deadline = None
-        if self._is_idle:
-            self.transport.close()

@@ -24,7 +24,7 @@ from kafscale.mcp.cluster_tools import ClusterTools
 from kafscale.mcp.tool import Tool
 from kafscale.mcp.topic_tools import TopicTools
 from kafscale.mcp.writing_tools import WritingTools
-from kafscale.net.asgi_server import AsgiServer, listen
+from kafscale.net.asgi_server import AsgiServer, RequestTimeoutProtocol, listen
 
 INSTRUCTIONS: Final = (
     "Tools to inspect a Kafscale cluster: a Kafka-compatible streaming platform that keeps records"
@@ -36,6 +36,7 @@ INSTRUCTIONS: Final = (
 PATH: Final = "/mcp"
 BODY_BYTES_MAX: Final = 1 << 20
 SESSIONS_MAX: Final = 64
+CONNECTIONS_MAX: Final = 256
 TOKEN_CHARACTERS_MIN: Final = 32
 """A token that is this long cannot be guessed, however fast requests are answered."""
 LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -116,10 +117,12 @@ async def serve(server: MCPServer, settings: Mcp, announce: Callable[[str], None
     """Serve until SIGTERM or SIGINT; `announce` is called with the address."""
     config = uvicorn.Config(
         app(server, settings),
+        http=RequestTimeoutProtocol,
         ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
+        limit_concurrency=CONNECTIONS_MAX,
         timeout_graceful_shutdown=5,
     )
     with _listen(settings) as listener:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import uvicorn
 from starlette.responses import PlainTextResponse
 
-from kafscale.console.server import RequestTimeoutProtocol
+from kafscale.net.asgi_server import RequestTimeoutProtocol
 from services.process import free_port
 
 
