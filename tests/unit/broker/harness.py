@@ -8,7 +8,8 @@ from typing import Any
 from kafscale.broker.network.connection import Connection
 from kafscale.broker.network.listener_context import Limits, ListenerContext
 from kafscale.broker.requests.context import ClientInfo, ShutdownSignal
-from kafscale.broker.requests.dispatcher import Dispatcher, InFlightRequest
+from kafscale.broker.requests.dispatcher import Dispatcher
+from kafscale.broker.requests.pending_response import InFlightRequest
 from kafscale.broker.requests.route import Route, route
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol import header as headers
@@ -248,8 +249,20 @@ class ManualHandlers:
     def routes(self) -> tuple[Route, ...]:
         """Heartbeats stand for requests that only wait, produces for those that append."""
         return (
-            route(HEARTBEAT, self.heartbeat, has_own_timeout=True, cancel_on_disconnect=True),
-            route(PRODUCE, self.produce, lambda *_: ProduceResponse(), has_own_timeout=True),
+            route(
+                HEARTBEAT,
+                self.heartbeat,
+                has_own_timeout=True,
+                cancel_on_disconnect=True,
+                is_pipelined=True,
+            ),
+            route(
+                PRODUCE,
+                self.produce,
+                lambda *_: ProduceResponse(),
+                has_own_timeout=True,
+                is_pipelined=True,
+            ),
         )
 
     def finish(self, *numbers: int) -> None:

@@ -39,7 +39,8 @@ from kafscale.broker.metrics import ConsumerLag, register_group_metrics
 from kafscale.broker.network.listener_config import configured_listeners
 from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
-from kafscale.broker.requests.dispatcher import Dispatcher, InFlightRequest
+from kafscale.broker.requests.dispatcher import Dispatcher
+from kafscale.broker.requests.pending_response import InFlightRequest
 from kafscale.broker.requests.response_budget import ResponseBudget
 from kafscale.broker.requests.routes import ROUTES
 from kafscale.broker.security.audit import AuditLog

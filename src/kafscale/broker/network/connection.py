@@ -1,8 +1,11 @@
-"""One client connection: dispatches requests as they arrive, sends responses in request order.
+"""One client connection: serves requests in the order in which they came, as far as they notice.
 
 Invariants:
 
 * Responses are sent in the order of their requests, whatever order they complete in.
+* A request sees the effects of all earlier ones. It waits for their responses, except for those
+  that are pipelined (`Route.is_pipelined`): a fetch that waits, or a produce whose batches have
+  their place in the log already. What depends on the end of a log waits for earlier produces.
 * Everything is bounded. No request is dispatched, and nothing is read, while
   `in_flight_requests_max` requests are in flight, while `queued_bytes_max` of responses wait for an
   earlier one, while the client does not read its responses, while a fetch reads from segments,
@@ -26,7 +29,7 @@ from typing import Final, cast
 
 from kafscale.broker.network.listener_context import ListenerContext
 from kafscale.broker.requests.context import ClientInfo
-from kafscale.broker.requests.dispatcher import PendingResponse
+from kafscale.broker.requests.pending_response import PendingResponse, must_wait
 from kafscale.broker.requests.route import Parts
 from kafscale.errors import AuthenticationError, FrameError
 from kafscale.observability.logging import get_logger
@@ -46,6 +49,7 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_backpressure",
         "_context",
+        "_exclusive",
         "_frame_count",
         "_frame_swept",
         "_frames",
@@ -84,6 +88,7 @@ class Connection(asyncio.BufferedProtocol):
         self._writable = True
         self._backpressure: asyncio.Future[object] | None = None  # Set while producers must wait.
         self._hold: asyncio.Future[object] | None = None  # Set by a handler: `ClientInfo.hold`.
+        self._exclusive: PendingResponse | None = None  # The last one that later ones wait for.
         self._muted: asyncio.TimerHandle | None = None  # Set while a quota is exceeded.
         self._sending: asyncio.Handle | None = None  # The scheduled `_send`.
         self._stopping = False
@@ -234,6 +239,7 @@ class Connection(asyncio.BufferedProtocol):
             and not self.client.is_closing
             and self._backpressure is None
             and self._hold is None
+            and self._exclusive is None
             and self._muted is None
             and self._queued_bytes <= self._context.limits.queued_bytes_max
             and not self.client.is_reading_segments
@@ -242,9 +248,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def _dispatch_ready(self) -> None:
         """Dispatch the received requests as far as allowed; read on only if all could be."""
-        while self._frames and self._can_dispatch:
+        while (
+            self._frames and self._can_dispatch and not must_wait(self._frames[0], self._responses)
+        ):
             self._dispatch(self._frames.pop(0))
-        should_read = self._can_dispatch
+        should_read = not self._frames and self._can_dispatch
         if should_read != self._reading and not self._transport.is_closing():
             self._reading = should_read
             if should_read:
@@ -260,6 +268,8 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(response, PendingResponse):
             response.notify = self._on_response
             self._responses.append(response)
+            if response.is_exclusive:
+                self._exclusive = response
         elif self._responses:
             self._responses.append(response)
             self._queued_bytes += sum(map(len, response))
@@ -287,23 +297,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def _send(self) -> None:
         self._sending = None
-        parts: Parts = []
-        count = 0
-        for response in self._responses:
-            if isinstance(response, PendingResponse):
-                if not response.done:
-                    break
-                if response.parts is None:
-                    self._transport.writelines(parts)
-                    self.close()
-                    return
-                parts += response.parts
-            else:
-                parts += response
-            count += 1
-        del self._responses[:count]
-        if count:
-            self._transport.writelines(parts)
+        if self._exclusive is not None and self._exclusive.done:
+            self._exclusive = None
+        count, closes = self._write_complete()
+        if closes:
+            self.close()
+            return
         if self._unsent_bytes or len(self._responses) > 1:
             self._queued_bytes = sum(map(_complete_bytes, self._responses))
             self._count_unsent()
@@ -313,7 +312,28 @@ class Connection(asyncio.BufferedProtocol):
                 return
             if self.client.throttled_ms:
                 self._mute()
+        if count or not self._reading:
             self._dispatch_ready()
+
+    def _write_complete(self) -> tuple[int, bool]:
+        """Write the responses whose turn it is; returns how many, and whether the next closes."""
+        parts: Parts = []
+        count, closes = 0, False
+        for response in self._responses:
+            if not isinstance(response, PendingResponse):
+                parts += response
+            elif not response.done:
+                break
+            elif response.parts is None:
+                closes = True
+                break
+            else:
+                parts += response.parts
+            count += 1
+        del self._responses[:count]
+        if count:
+            self._transport.writelines(parts)
+        return count, closes
 
     def _count_unsent(self) -> None:
         """Count in the budget what the client has not received."""
@@ -364,6 +384,7 @@ class Connection(asyncio.BufferedProtocol):
             if isinstance(response, PendingResponse):
                 response.client_disconnected()
         self._responses.clear()
+        self._exclusive = None
         self._queued_bytes = 0
         self._count_unsent()
 

@@ -23,6 +23,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
+from kafscale.broker.requests.pending_response import InFlightRequest, PendingResponse
 from kafscale.broker.requests.route import Parts, Route, VersionedApi, route
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.security.sasl_login import SaslSession
@@ -56,57 +57,6 @@ logger = get_logger(__name__)
 
 _UNEXPECTED_ERROR: Final = ErrorCode.UNKNOWN_SERVER_ERROR.message
 _SOFTWARE_NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
-
-
-class PendingResponse:
-    """A response that is not complete yet; `notify` is called once it is."""
-
-    __slots__ = ("done", "notify", "parts")
-
-    def __init__(self) -> None:
-        self.done = False
-        self.parts: Parts | None = None
-        """None closes the connection."""
-        self.notify: Callable[[], None] = _ignore
-
-    def client_disconnected(self) -> None:
-        """Drop the response, because its client has disconnected."""
-        self.notify = _ignore
-
-    def finish(self, parts: Parts | None) -> None:
-        self.parts = parts
-        self.done = True
-        self.notify()
-
-
-class InFlightRequest(PendingResponse):
-    """A request that is being served, and its response."""
-
-    __slots__ = ("context", "deadline", "future", "is_abandoned", "request", "versioned_api")
-
-    def __init__(
-        self,
-        versioned_api: VersionedApi,
-        context: RequestContext,
-        request: Message,
-        future: asyncio.Future[Any],
-        deadline: float,
-    ) -> None:
-        super().__init__()
-        self.versioned_api = versioned_api
-        self.context = context
-        self.request = request
-        self.future = future
-        self.deadline = deadline
-        self.is_abandoned = False
-        """True if the client has disconnected."""
-
-    def client_disconnected(self) -> None:
-        """Cancel a request that only waits; let any other finish without a response."""
-        super().client_disconnected()
-        self.is_abandoned = True
-        if self.versioned_api.route.cancel_on_disconnect:
-            self.future.cancel()
 
 
 class Dispatcher:
@@ -371,10 +321,6 @@ def _authenticate_raw_token(
     pending = PendingResponse()
     asyncio.get_running_loop().call_later(delay_ms / 1000, pending.finish, parts)
     return pending
-
-
-def _ignore() -> None:
-    """Notify no connection, because it is lost."""
 
 
 def _facts(

@@ -46,6 +46,9 @@ class Route:
     """The request has a time limit of its own, so that the broker's limit does not apply."""
     cancel_on_disconnect: bool
     """The request only waits and reads, so that it is cancelled when its client disconnects."""
+    is_pipelined: bool
+    """Later requests of the connection need not wait for the response: either this one only waits
+    and reads, or what they can observe was done when its handler returned."""
     results: str
     """The list in the response, if a long list in the request may be served in slices."""
 
@@ -57,6 +60,7 @@ def route(
     *,
     has_own_timeout: bool = False,
     cancel_on_disconnect: bool = False,
+    is_pipelined: bool = False,
     results: str = "",
 ) -> Route:
     """Tie an API to its handler; by default, errors use the response's top-level error code."""
@@ -67,6 +71,7 @@ def route(
         error_response or _error_response,
         has_own_timeout,
         cancel_on_disconnect,
+        is_pipelined,
         results,
     )
 

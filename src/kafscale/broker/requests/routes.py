@@ -91,15 +91,24 @@ from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
 
 ROUTES: tuple[Route, ...] = (
-    route(PRODUCE, produce.handle, produce.error_response, has_own_timeout=True),
+    route(PRODUCE, produce.handle, produce.error_response, has_own_timeout=True, is_pipelined=True),
     route(
-        FETCH, fetch.handle, fetch.error_response, has_own_timeout=True, cancel_on_disconnect=True
+        FETCH,
+        fetch.handle,
+        fetch.error_response,
+        has_own_timeout=True,
+        cancel_on_disconnect=True,
+        is_pipelined=True,
     ),
     route(
-        LIST_OFFSETS, list_offsets.handle, list_offsets.error_response, cancel_on_disconnect=True
+        LIST_OFFSETS,
+        list_offsets.handle,
+        list_offsets.error_response,
+        cancel_on_disconnect=True,
+        is_pipelined=True,
     ),
     route(METADATA, metadata.handle, metadata.error_response, results="topics"),
-    route(OFFSET_COMMIT, offset_commit.handle, offset_commit.error_response),
+    route(OFFSET_COMMIT, offset_commit.handle, offset_commit.error_response, is_pipelined=True),
     route(OFFSET_FETCH, offset_fetch.handle, offset_fetch.error_response),
     route(
         FIND_COORDINATOR,
@@ -107,10 +116,16 @@ ROUTES: tuple[Route, ...] = (
         find_coordinator.error_response,
         results="coordinators",
     ),
-    route(JOIN_GROUP, join_group.handle, join_group.error_response, has_own_timeout=True),
-    route(HEARTBEAT, heartbeat.handle),
-    route(LEAVE_GROUP, leave_group.handle, leave_group.error_response),
-    route(SYNC_GROUP, sync_group.handle, has_own_timeout=True),
+    route(
+        JOIN_GROUP,
+        join_group.handle,
+        join_group.error_response,
+        has_own_timeout=True,
+        is_pipelined=True,
+    ),
+    route(HEARTBEAT, heartbeat.handle, is_pipelined=True),
+    route(LEAVE_GROUP, leave_group.handle, leave_group.error_response, is_pipelined=True),
+    route(SYNC_GROUP, sync_group.handle, has_own_timeout=True, is_pipelined=True),
     route(
         DESCRIBE_GROUPS, describe_groups.handle, describe_groups.error_response, results="groups"
     ),
@@ -170,6 +185,7 @@ ROUTES: tuple[Route, ...] = (
         CONSUMER_GROUP_HEARTBEAT,
         consumer_group_heartbeat.handle,
         consumer_group_heartbeat.error_response,
+        is_pipelined=True,
     ),
     route(
         CONSUMER_GROUP_DESCRIBE,

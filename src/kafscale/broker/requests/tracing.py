@@ -9,7 +9,8 @@ import asyncio
 from typing import Any
 
 from kafscale.broker.requests.context import ClientInfo, RequestContext
-from kafscale.broker.requests.dispatcher import Dispatcher, InFlightRequest, PendingResponse
+from kafscale.broker.requests.dispatcher import Dispatcher
+from kafscale.broker.requests.pending_response import InFlightRequest, PendingResponse
 from kafscale.broker.requests.route import Parts, VersionedApi
 from kafscale.errors import KafscaleError
 from kafscale.observability import tracing

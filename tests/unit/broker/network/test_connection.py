@@ -10,7 +10,9 @@ from structlog.testing import capture_logs
 from kafscale.broker.requests.route import route
 from kafscale.errors import NotOwnerError
 from kafscale.protocol.frame import RECEIVE_BYTES
+from kafscale.protocol.messages.delete_records import DELETE_RECORDS
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
+from kafscale.protocol.messages.list_offsets import LIST_OFFSETS
 from kafscale.protocol.messages.produce import PRODUCE
 from unit.broker.harness import (
     ManualHandlers,
@@ -246,6 +248,61 @@ def test_handler_holds_back_later_requests(end):
         await run_pending()
         assert handlers.dispatched == [1, 3]
         assert peer.transport.reading
+
+    run(scenario)
+
+
+def test_request_waits_for_an_earlier_one_with_an_effect():
+    """A ListOffsets right behind a DeleteRecords sees it, although a fetch before it waits."""
+
+    async def scenario():
+        handlers, deletion = ManualHandlers(), asyncio.get_running_loop().create_future()
+        delete = route(DELETE_RECORDS, lambda *_: deletion, lambda *_: None)
+        peer = Peer(*handlers.routes(), delete)
+        peer.send(heartbeat(1), request(DELETE_RECORDS, 2, correlation_id=2), heartbeat(3))
+        assert handlers.dispatched == [1]
+        assert not peer.transport.reading
+        deletion.set_result(DELETE_RECORDS.response())
+        await run_pending()
+        assert handlers.dispatched == [1, 3]
+        handlers.finish(3, 1)
+        await run_pending()
+        assert peer.transport.answered == [1, 2, 3]
+        assert peer.transport.reading
+
+    run(scenario)
+
+
+def test_request_of_offsets_waits_for_earlier_produces_only():
+    async def scenario():
+        handlers, asked = ManualHandlers(), []
+
+        def list_offsets(context, _request):
+            asked.append(context.correlation_id)
+            return LIST_OFFSETS.response()
+
+        offsets = route(LIST_OFFSETS, list_offsets, lambda *_: None, is_pipelined=True)
+        peer = Peer(*handlers.routes(), offsets)
+
+        def ask(number):
+            return request(LIST_OFFSETS, 7, correlation_id=number)
+
+        peer.send(produce(1), produce(2), ask(3), produce(4))
+        assert (handlers.dispatched, asked) == ([1, 2], []), "produces are pipelined"
+        handlers.finish(2)
+        await run_pending()
+        assert asked == []
+        handlers.finish(1)
+        await run_pending()
+        assert (handlers.dispatched, asked) == ([1, 2, 4], [3])
+        peer.send(heartbeat(5), ask(6))
+        assert asked == [3], "the produce before it is not done"
+        handlers.finish(4)
+        await run_pending()
+        assert asked == [3, 6], "a request that only waits is not waited for"
+        handlers.finish(5)
+        await run_pending()
+        assert peer.transport.answered == [1, 2, 3, 4, 5, 6]
 
     run(scenario)
 

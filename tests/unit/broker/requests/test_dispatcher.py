@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from kafscale.broker.requests.context import ClientInfo
-from kafscale.broker.requests.dispatcher import InFlightRequest
+from kafscale.broker.requests.pending_response import InFlightRequest
 from kafscale.broker.requests.route import route
 from kafscale.errors import NotOwnerError
 from kafscale.observability.metrics.broker import Metrics

@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from kafscale.broker.requests.dispatcher import InFlightRequest
+from kafscale.broker.requests.pending_response import InFlightRequest
 from kafscale.broker.requests.routes import ROUTES
 from kafscale.broker.requests.slices import SLICE_ELEMENTS
 from kafscale.protocol.api import REQUEST_ELEMENTS_MAX, Api

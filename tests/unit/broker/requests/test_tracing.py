@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kafscale.broker.requests.context import ShutdownSignal
-from kafscale.broker.requests.dispatcher import InFlightRequest
+from kafscale.broker.requests.pending_response import InFlightRequest
 from kafscale.broker.requests.route import route
 from kafscale.broker.requests.tracing import TracingDispatcher
 from kafscale.errors import NotOwnerError
