@@ -1,7 +1,8 @@
 """`Services`: the components that handlers may use, in one value built by `bootstrap`."""
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.fetch_sessions.cache import FetchSessionCache
@@ -50,3 +51,5 @@ class Services:
     clock: Callable[[], int]
     authorizer: RequestAuthorizer | None = None
     """None if authorization is disabled."""
+    slice_turns: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the request whose slice of a long list is being served."""

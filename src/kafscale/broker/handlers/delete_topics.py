@@ -23,6 +23,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
+from kafscale.broker.requests import slices
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
 from kafscale.broker.services import Services
@@ -51,13 +52,16 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Delet
     broker = context.broker
     topic_admission.check_admin_allowed(broker)
     requested = _requested(context, request)
-    topics = [_find(context, topic) for topic in requested]
+    topics = await slices.each(
+        context, requested, lambda part: [_find(context, topic) for topic in part]
+    )
     counts = Counter(topic.id for topic in topics if isinstance(topic, Topic))
-    results = await asyncio.gather(
-        *(
-            _delete(context, topic, result, counts)
-            for topic, result in zip(requested, topics, strict=True)
-        )
+    results = await slices.each(
+        context,
+        list(zip(requested, topics, strict=True)),
+        lambda part: asyncio.gather(
+            *(_delete(context, topic, result, counts) for topic, result in part)
+        ),
     )
     await _wait_for_deletion(broker, counts.keys(), min(request.timeout_ms, WAIT_MS_MAX))
     return DeleteTopicsResponse(topics=results)

@@ -45,7 +45,8 @@ class Route:
     has_own_timeout: bool
     """The request has a time limit of its own, so that the broker's limit does not apply."""
     cancel_on_disconnect: bool
-    """The request only waits and reads, so that it is cancelled when its client disconnects."""
+    """The request only waits, reads, or creates what its client would request again, so that it is
+    cancelled when its client disconnects."""
     is_pipelined: bool
     """Later requests of the connection need not wait for the response: either this one only waits
     and reads, or what they can observe was done when its handler returned."""

@@ -107,7 +107,13 @@ ROUTES: tuple[Route, ...] = (
         cancel_on_disconnect=True,
         is_pipelined=True,
     ),
-    route(METADATA, metadata.handle, metadata.error_response, results="topics"),
+    route(
+        METADATA,
+        metadata.handle,
+        metadata.error_response,
+        results="topics",
+        cancel_on_disconnect=True,
+    ),
     route(OFFSET_COMMIT, offset_commit.handle, offset_commit.error_response, is_pipelined=True),
     route(OFFSET_FETCH, offset_fetch.handle, offset_fetch.error_response),
     route(
@@ -115,6 +121,7 @@ ROUTES: tuple[Route, ...] = (
         find_coordinator.handle,
         find_coordinator.error_response,
         results="coordinators",
+        cancel_on_disconnect=True,
     ),
     route(
         JOIN_GROUP,
@@ -127,7 +134,11 @@ ROUTES: tuple[Route, ...] = (
     route(LEAVE_GROUP, leave_group.handle, leave_group.error_response, is_pipelined=True),
     route(SYNC_GROUP, sync_group.handle, has_own_timeout=True, is_pipelined=True),
     route(
-        DESCRIBE_GROUPS, describe_groups.handle, describe_groups.error_response, results="groups"
+        DESCRIBE_GROUPS,
+        describe_groups.handle,
+        describe_groups.error_response,
+        results="groups",
+        cancel_on_disconnect=True,
     ),
     route(LIST_GROUPS, list_groups.handle),
     route(SASL_HANDSHAKE, sasl_handshake.handle, sasl_handshake.error_response),
@@ -140,6 +151,7 @@ ROUTES: tuple[Route, ...] = (
         offset_for_leader_epoch.handle,
         offset_for_leader_epoch.error_response,
         results="topics",
+        cancel_on_disconnect=True,
     ),
     route(DESCRIBE_ACLS, describe_acls.handle),
     route(CREATE_ACLS, create_acls.handle, create_acls.error_response),
@@ -149,6 +161,7 @@ ROUTES: tuple[Route, ...] = (
         describe_configs.handle,
         describe_configs.error_response,
         results="resources",
+        cancel_on_disconnect=True,
     ),
     route(ALTER_CONFIGS, alter_configs.handle, alter_configs.error_response, results="resources"),
     route(DESCRIBE_LOG_DIRS, describe_log_dirs.handle, describe_log_dirs.error_response),
@@ -162,7 +175,12 @@ ROUTES: tuple[Route, ...] = (
         incremental_alter_configs.error_response,
         results="resources",
     ),
-    route(LIST_PARTITION_REASSIGNMENTS, list_partition_reassignments.handle, results="topics"),
+    route(
+        LIST_PARTITION_REASSIGNMENTS,
+        list_partition_reassignments.handle,
+        results="topics",
+        cancel_on_disconnect=True,
+    ),
     route(OFFSET_DELETE, offset_delete.handle),
     route(
         DESCRIBE_CLIENT_QUOTAS, describe_client_quotas.handle, describe_client_quotas.error_response
@@ -180,6 +198,7 @@ ROUTES: tuple[Route, ...] = (
         describe_producers.handle,
         describe_producers.error_response,
         results="topics",
+        cancel_on_disconnect=True,
     ),
     route(
         CONSUMER_GROUP_HEARTBEAT,
@@ -192,6 +211,7 @@ ROUTES: tuple[Route, ...] = (
         consumer_group_describe.handle,
         consumer_group_describe.error_response,
         results="groups",
+        cancel_on_disconnect=True,
     ),
     route(LIST_CONFIG_RESOURCES, list_config_resources.handle),
     route(

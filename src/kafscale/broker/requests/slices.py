@@ -7,15 +7,20 @@ may have thousands, and one event loop serves all clients. A route that names th
 says that the elements are independent of each other: its handler is called with a few hundred at a
 time, and the results are joined. Shorter lists are served at once, without a task.
 
+Invariant: an iteration of the event loop serves one slice, however many such requests there are.
+They take turns, slice by slice, so that requests of other clients wait for one slice only.
+
 Not for handlers that compare elements with each other, as CreateTopics does to refuse duplicates,
 and not for requests that the client may send without waiting for the one before, because a later
-request is served between two slices: OffsetCommit is followed by LeaveGroup.
+request is served between two slices: OffsetCommit is followed by LeaveGroup. A handler that
+compares elements may call `each` for the parts that do not.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -26,6 +31,9 @@ from kafscale.protocol.codec.wire import Message
 
 if TYPE_CHECKING:
     from kafscale.broker.requests.route import Handler
+
+Element = TypeVar("Element")
+Result = TypeVar("Result")
 
 SLICE_ELEMENTS: Final = 250
 """A slice takes a few milliseconds."""
@@ -58,12 +66,32 @@ async def _handle_each(
     response: Message | None = None
     joined: list[Any] = []
     for part in parts:
-        returned = handle(context, part)
-        response = await returned if isawaitable(returned) else returned
+        response = await _take_turn(context, partial(handle, context, part))
         joined += getattr(response, results)
-        await asyncio.sleep(0)
     assert response is not None
     return replace(response, **{results: joined})
+
+
+async def each(
+    context: RequestContext,
+    elements: Sequence[Element],
+    handle: Callable[[Sequence[Element]], list[Result] | Awaitable[list[Result]]],
+) -> list[Result]:
+    """The results of `handle`, which is called with a slice of the elements at a time."""
+    results: list[Result] = []
+    for start in range(0, len(elements), SLICE_ELEMENTS):
+        part = elements[start : start + SLICE_ELEMENTS]
+        results += await _take_turn(context, partial(handle, part))
+    return results
+
+
+async def _take_turn(context: RequestContext, serve: Callable[[], Any]) -> Any:
+    """Serve one slice, and no other in this iteration of the event loop."""
+    async with context.broker.slice_turns:
+        returned = serve()
+        await asyncio.sleep(0)
+    # Not within the turn: what waits for etcd must not keep others waiting.
+    return await returned if isawaitable(returned) else returned
 
 
 def _inner_list(elements: Field, version: int) -> str:
