@@ -73,6 +73,8 @@ def _scan(records: memoryview, header: BatchHeader, rules: RecordRules) -> Recor
     delta_max = min(rules.timestamp_max_ms, INT64_MAX + min(base_ms, 0)) - base_ms
     if base_ms == NO_TIMESTAMP:
         delta_min = min(delta_min, 0)  # Records without a timestamp are accepted, as in Kafka.
+    if delta_min > INT64_MAX or delta_max < INT64_MIN:
+        delta_min, delta_max = INT64_MAX, INT64_MIN  # No delta leads to an allowed timestamp.
     return RecordScan(
         records,
         header.record_count,

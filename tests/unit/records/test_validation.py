@@ -35,6 +35,27 @@ def test_timestamps_have_64_bits(base_ms: int, later_ms: int) -> None:
         assert validate_records(batch, batch.header(), ANY) == max(base_ms, base_ms + later_ms)
 
 
+@pytest.mark.parametrize(
+    ("base_ms", "rules"),
+    [
+        (INT64_MIN, RecordRules(timestamp_min_ms=1000)),
+        (INT64_MAX, RecordRules(timestamp_max_ms=-1000)),
+    ],
+)
+@pytest.mark.parametrize("delta_ms", [INT64_MIN, 0, INT64_MAX])
+def test_no_delta_is_accepted_if_the_base_timestamp_is_too_far(
+    base_ms: int, rules: RecordRules, delta_ms: int
+) -> None:
+    """The limits of the deltas exceed the 64 bits of the compiled scan."""
+    record = Record(1, delta_ms, b"key", b"")
+    built = BatchView(build([Record(0, 0, b"key", b""), record]))
+    batch = rewritten(built, BASE_TIMESTAMP_POSITION, ">q", base_ms)
+    for validate in (validate_inline, validate_records):
+        with pytest.raises(InvalidTimestampError) as raised:
+            validate(batch, batch.header(), rules)
+        assert raised.value.record_errors
+
+
 @pytest.mark.parametrize("codec", list(Codec)[1:], ids=lambda codec: codec.name)
 def test_large_batches_are_left_to_a_thread(codec: Codec) -> None:
     value = bytes(INLINE_DECOMPRESSED_BYTES_MAX // 2)
