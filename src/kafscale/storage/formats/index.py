@@ -317,7 +317,7 @@ def _read_sections(key: str, view: memoryview, position: int) -> dict[bytes, byt
         end = start + length
         if end > len(view):
             _raise_damaged(key, f"it ends within section {magic!r}")
-        if magic in sections:
+        if magic in sections or magic == CHECKSUM_MAGIC:
             _raise_damaged(key, f"duplicate section {magic!r}")
         sections[magic] = bytes(view[start:end])
         position = end

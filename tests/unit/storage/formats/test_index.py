@@ -261,6 +261,7 @@ def proven(data: bytes) -> bytes:
         (b"PROD", "within a section header"),
         (b"PROD" + pack(">I", 3) + b"12", "within section b'PROD'"),
         (b"PROD" + pack(">I", 2) + b"12PROD" + pack(">I", 0), "duplicate section b'PROD'"),
+        (b"CSUM" + pack(">II", 4, 0), "duplicate section b'CSUM'"),
         (b"TIME" + pack(">I", 8) + bytes(8), "8 bytes of timestamps do not fit 1 entries"),
         (b"TIME" + pack(">Iqq", 16, -3, 0), "invalid prior timestamp -3"),
     ],
