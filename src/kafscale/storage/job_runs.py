@@ -20,6 +20,7 @@ from kafscale.observability.logging import get_logger
 from kafscale.storage.bucket import list_objects
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.store import ObjectStore
+from kafscale.text.json import DECODE_ERRORS
 
 logger = get_logger(__name__)
 
@@ -104,7 +105,7 @@ def encode(run: JobRun) -> bytes:
 def decode(key: str, data: bytes | memoryview) -> JobRun:
     try:
         run = msgspec.json.decode(data, type=JobRun)
-    except msgspec.DecodeError as error:
+    except DECODE_ERRORS as error:
         raise DamagedObjectError(key, str(error)) from None
     if run.version != VERSION:
         raise DamagedObjectError(key, f"version {run.version} is unknown")

@@ -17,6 +17,7 @@ from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.observability.logging import get_logger
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.store import ObjectStore
+from kafscale.text.json import DECODE_ERRORS
 from kafscale.text.topic_partition import topic_directory
 
 logger = get_logger(__name__)
@@ -84,11 +85,12 @@ def encode(
 def decode(key: str, data: bytes) -> Catalog:
     try:
         catalog = msgspec.json.decode(data, type=Catalog)
-    except msgspec.DecodeError as error:
+    except DECODE_ERRORS as error:
         raise DamagedObjectError(key, str(error)) from None
     if catalog.version != VERSION:
         raise DamagedObjectError(key, f"version {catalog.version} is unknown")
-    for topic_id in catalog.deleted_topic_ids:
+    topic_ids = [topic.topic_id for topic in catalog.topics]
+    for topic_id in (*topic_ids, *catalog.deleted_topic_ids):
         if not _ID.fullmatch(topic_id):
             raise DamagedObjectError(key, f"{topic_id!r} is not a topic id")
     return catalog

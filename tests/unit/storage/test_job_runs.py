@@ -101,7 +101,16 @@ def test_old_records_are_pruned_per_job():
     with_store(scenario)
 
 
-@pytest.mark.parametrize("data", [b"x", b"{}", b'{"job":"lake","run":"0","started_at_ms":"then"}'])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"x",
+        b"{}",
+        b'{"job":"lake","run":"0","started_at_ms":"then"}',
+        b'{"job":"\xff"}',
+        b'{"unknown":' + b"[" * 100_000,
+    ],
+)
 def test_unreadable_records_are_skipped(data):
     async def scenario(store, runs):
         await store.put(object_keys.job_run_key("default", "lake", START_MS, "0f0f0f0f"), [data])

@@ -47,7 +47,8 @@ def test_catalog_lists_deleted_topics():
 
 
 def test_catalog_without_cluster_id_is_read():
-    data = b'{"topics":[{"name":"a","topic_id":"00","partition_count":1}],"version":1}'
+    topic = b'{"name":"a","topic_id":"%s","partition_count":1}' % (b"0f" * 16)
+    data = b'{"topics":[' + topic + b'],"version":1}'
     decoded = topic_catalog.decode("k", data)
     assert (decoded.cluster_id, decoded.revision, decoded.topics[0].config_version) == ("", 0, 0)
 
@@ -57,9 +58,12 @@ def test_catalog_without_cluster_id_is_read():
     [
         b"",
         b"[]",
+        b'{"topics":[],"cluster_id":"\xff"}',
+        b'{"unknown":' + b"[" * 100_000,
         b'{"topics": [{"name": 1}]}',
         b'{"topics":[],"version":9}',
         b'{"topics":[],"deleted_topic_ids":["0f"]}',
+        b'{"topics":[{"name":"a","topic_id":"0f","partition_count":1}]}',
     ],
 )
 def test_invalid_catalog_is_damaged(data):

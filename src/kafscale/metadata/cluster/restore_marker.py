@@ -17,6 +17,7 @@ from kafscale.errors import DamagedObjectError
 from kafscale.metadata.cluster.id_allocator import counter_value
 from kafscale.metadata.schema.protobuf import format_time
 from kafscale.metadata.store.base import Compare, Delete, Entry, MetadataStore, Operation, Put
+from kafscale.text.json import DECODE_ERRORS
 
 MARKER_KEY: Final = "/kafscale/restored"
 COMPLETED_KEY: Final = "/kafscale/restored/settled"
@@ -100,5 +101,5 @@ def _decode_info(marker: Entry | None) -> RestoreInfo:
         return RestoreInfo()
     try:
         return msgspec.json.decode(marker.value, type=RestoreInfo)
-    except msgspec.MsgspecError as error:
+    except DECODE_ERRORS as error:
         raise DamagedObjectError(MARKER_KEY, f"not a restore marker: {error}") from error

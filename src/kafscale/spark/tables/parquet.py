@@ -36,6 +36,7 @@ from kafscale.spark.tables.data_files import NamedColumnFiles, old_files
 from kafscale.spark.tables.filesystem import TableFilesystem
 from kafscale.spark.tables.time_partitions import TimeGranularity, partition_directory
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.text.json import DECODE_ERRORS
 
 COMMITS: Final = "_kafscale/commits/"
 STAGING_DIRECTORY: Final = "_kafscale/staged"
@@ -218,7 +219,7 @@ def _encode(schema: pa.Schema) -> str:
 def _decode(key: str, data: bytes) -> Commit:
     try:
         return msgspec.json.decode(data, type=Commit)
-    except msgspec.DecodeError as error:
+    except DECODE_ERRORS as error:
         raise DamagedObjectError(key, str(error)) from None
 
 

@@ -103,7 +103,10 @@ def test_marker_after_completion_is_pending_again(run_with_store):
     assert run_with_store(body) == (True, None)
 
 
-@pytest.mark.parametrize(("key", "value"), [(MARKER_KEY, b"{"), (COMPLETED_KEY, b"many")])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [(MARKER_KEY, b"{"), (MARKER_KEY, b'{"snapshot":"\xff"}'), (COMPLETED_KEY, b"many")],
+)
 def test_invalid_marker_is_damaged(run_with_store, key, value):
     async def body(store):
         await store.commit([], [Put(key, value)])

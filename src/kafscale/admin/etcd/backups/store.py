@@ -31,6 +31,7 @@ from kafscale.errors import (
 from kafscale.metadata.schema.protobuf import format_time
 from kafscale.metadata.store.etcd.maintenance import MemberStatus
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
+from kafscale.text.json import DECODE_ERRORS
 
 CHUNK_BYTES: Final = 8 << 20
 """The size of reads and writes."""
@@ -147,7 +148,7 @@ class SnapshotStore:
             raise OperatingError(f"there is no complete snapshot {key}") from None
         try:
             return msgspec.json.decode(content, type=SnapshotDescription)
-        except msgspec.MsgspecError as error:
+        except DECODE_ERRORS as error:
             raise DamagedObjectError(snapshot_format.description_key(key), str(error)) from error
 
     async def fetch(

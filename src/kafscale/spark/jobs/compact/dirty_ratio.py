@@ -26,6 +26,7 @@ from kafscale.spark.read.timestamp_lookup import first_segment
 from kafscale.storage.bucket import read_index
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
+from kafscale.text.json import DECODE_ERRORS
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
@@ -51,7 +52,7 @@ def read_checkpoint(
     try:
         data = store.get(checkpoint_key(namespace, topic))
         checkpoint = msgspec.json.decode(data, type=Checkpoint)
-    except (ObjectNotFoundError, msgspec.DecodeError):
+    except (ObjectNotFoundError, *DECODE_ERRORS):
         return {}
     return dict(checkpoint.ends) if checkpoint.topic_id == topic_id.hex() else {}
 
