@@ -24,7 +24,7 @@ NPM      = PATH="$$PATH:$(abspath $(BIN))" npm --prefix web
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run web test test-all test-long test-setup test-programs test-web test-integration test-k8s check lint audit format bench bench-spark chaos docs screenshots generate lock \
+.PHONY: help setup run web test test-all test-long test-setup test-programs test-web test-integration test-k8s check lint audit format bench bench-spark chaos fuzz docs screenshots generate lock \
   build checksums docker docker-push helm-package deploy-crds deploy clean
 
 help: ## Show this list.
@@ -150,6 +150,11 @@ chaos: setup ## Inject faults into a cluster for CHAOS_SECONDS from CHAOS_SEED, 
 	PYTHONPATH=tests $(BIN)/python -m chaos $(CHAOS_OPTIONS) \
 	  $(if $(CHAOS_SECONDS),--seconds $(CHAOS_SECONDS)) $(if $(CHAOS_SEED),--seed $(CHAOS_SEED))
 
+FUZZ_SECONDS ?= 5
+fuzz: setup ## Fuzz every decoder for FUZZ_SECONDS, or only FUZZ_TARGET; FUZZ_INPUT is a file to try once.
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) $(if $(FUZZ_TARGET),"$(FUZZ_TARGET)") \
+	  $(if $(FUZZ_INPUT),--input $(FUZZ_INPUT))
+
 docs: setup ## Write the generated pages of docs/.
 	$(BIN)/python -m generators docs
 
@@ -211,4 +216,4 @@ deploy: deploy-crds ## Install or upgrade the operator with the images of VERSIO
 	  --set console.image.repository=$(call image,console) --set console.image.tag=$(VERSION) $(HELM_OPTIONS)
 
 clean: ## Remove what the other targets created.
-	rm -rf $(VENV) web/node_modules $(dir $(PAGES)) dist .bench .test-reports .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) web/node_modules $(dir $(PAGES)) dist .bench .fuzz .test-reports .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

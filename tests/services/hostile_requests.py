@@ -7,14 +7,8 @@ from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
 from kafscale.protocol.codec.schema import Array, Field, MessageType, WireType, fields
 from kafscale.protocol.codec.wire import Message, PrimitiveType
+from services import mutation
 
-_SPECIAL = (
-    b"\x7f\xff\xff\xff",
-    b"\xff\xff\xff\xff",
-    b"\x80\0\0\0",
-    b"\xff\xff\xff\xff\x0f",
-    bytes(4),
-)
 _TEXTS = (
     "",
     "topic",
@@ -32,34 +26,18 @@ def request(api: Api[Any, Any], version: int, random: Random) -> bytes:
     """A request with random field values, without the frame length."""
     header = headers.RequestHeader(api.key, version, random.getrandbits(31), "hostile")
     written = headers.encode_request_header(header, api.request_header_version(version))
-    body = api.request_codec(version).encode_bytes(_message(api.request, version, random))
+    body = api.request_codec(version).encode_bytes(message(api.request, version, random))
     return written + body
 
 
 def mutated(data: bytes, random: Random) -> bytes:
-    """The request truncated, changed, lengthened, or with extreme numbers."""
-    place = random.randrange(4, max(5, len(data)))
-    match random.randrange(5):
-        case 0:
-            return data[:place]
-        case 1:
-            return data[:place] + bytes([data[place - 1] ^ 1 << random.randrange(8)]) + data[place:]
-        case 2:
-            special = random.choice(_SPECIAL)
-            return data[:place] + special + data[place + len(special) :]
-        case 3:
-            return data[:place] + random.randbytes(random.randrange(40)) + data[place:]
-        case _:
-            changed = bytearray(data)
-            for _ in range(random.randrange(1, 8)):
-                changed[random.randrange(4, max(5, len(data) - 1))] = random.getrandbits(8)
-            return bytes(changed)
+    """The request with a mutation behind its API key and version."""
+    return mutation.mutated(data, random, start=4)
 
 
-def _message(message: MessageType, version: int, random: Random) -> Message:
-    return message(
-        **{result.name: _value(result, version, random) for result in fields(message, version)}
-    )
+def message(kind: MessageType, version: int, random: Random) -> Message:
+    """A message with random field values."""
+    return kind(**{each.name: _value(each, version, random) for each in fields(kind, version)})
 
 
 def _value(field: Field, version: int, random: Random) -> Any:
@@ -78,6 +56,8 @@ def _of_type(wire_type: WireType, version: int, random: Random) -> Any:
             return random.randbytes(random.randrange(50))
         case PrimitiveType(name="records"):
             return memoryview(random.randbytes(random.randrange(200)))
+        case PrimitiveType(name="record_slices"):
+            return [memoryview(random.randbytes(random.randrange(200)))]
         case PrimitiveType(name="uuid"):
             return random.randbytes(16)
         case PrimitiveType(name="bool"):
@@ -87,7 +67,7 @@ def _of_type(wire_type: WireType, version: int, random: Random) -> Any:
         case PrimitiveType() as kind:
             return _number(kind, random)
         case inner:
-            return _message(inner, version, random)
+            return message(inner, version, random)
 
 
 def _number(kind: PrimitiveType, random: Random) -> int:
