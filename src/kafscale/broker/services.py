@@ -1,6 +1,7 @@
 """`Services`: the components that handlers may use, in one value built by `bootstrap`."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -53,3 +54,5 @@ class Services:
     """None if authorization is disabled."""
     slice_turns: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the request whose slice of a long list is being served."""
+    timer: Callable[[], float] = time.monotonic
+    """Returns seconds, for durations."""

@@ -307,6 +307,7 @@ def _build(stores, config, *, topic_store, cluster_cache, access_store, metrics,
         health=Health(config.s3, metrics, clock),
         responses=ResponseBudget(config.network.unsent_bytes_max),
         clock=clock,
+        timer=asyncio.get_running_loop().time,
     )
     return node, services
 

@@ -8,7 +8,9 @@ says that the elements are independent of each other: its handler is called with
 time, and the results are joined. Shorter lists are served at once, without a task.
 
 Invariant: an iteration of the event loop serves one slice, however many such requests there are.
-They take turns, slice by slice, so that requests of other clients wait for one slice only.
+They take turns, slice by slice, so that requests of other clients wait for one slice only; and
+together they use half of the event loop's time at most. That time is charged to the quotas of their
+clients.
 
 Not for handlers that compare elements with each other, as CreateTopics does to refuse duplicates,
 and not for requests that the client may send without waiting for the one before, because a later
@@ -86,10 +88,14 @@ async def each(
 
 
 async def _take_turn(context: RequestContext, serve: Callable[[], Any]) -> Any:
-    """Serve one slice, and no other in this iteration of the event loop."""
-    async with context.broker.slice_turns:
+    """Serve one slice, and no other until as much time has passed again."""
+    broker = context.broker
+    async with broker.slice_turns:
+        started = broker.timer()
         returned = serve()
-        await asyncio.sleep(0)
+        busy_seconds = broker.timer() - started
+        context.busy_seconds += busy_seconds
+        await asyncio.sleep(busy_seconds)
     # Not within the turn: what waits for etcd must not keep others waiting.
     return await returned if isawaitable(returned) else returned
 

@@ -2,7 +2,10 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
+from itertools import count
 
+import msgspec
 import pytest
 
 from kafscale.broker.requests import slices
@@ -116,5 +119,24 @@ def test_long_list_of_a_client_that_disconnects_is_served_no_further(api, versio
         served.client_disconnected()
         await run_pending(2)
         assert not broker.dispatcher._in_flight
+
+    run_with_broker(body)
+
+
+def test_half_of_the_time_remains_for_other_requests():
+    """And the other half is charged to the quotas of the client."""
+    slice_seconds = 0.01
+
+    async def body(broker):
+        context = broker.context(DESCRIBE_GROUPS, VERSION)
+        loop = asyncio.get_running_loop()
+        seconds = iter(count(loop.time(), slice_seconds))
+        timed = msgspec.structs.replace(
+            context, broker=replace(broker.services, timer=lambda: next(seconds))
+        )
+        started = loop.time()
+        await slices.each(timed, NAMES, list)
+        assert loop.time() - started == pytest.approx(SLICES * slice_seconds)
+        assert timed.busy_seconds == pytest.approx(SLICES * slice_seconds)
 
     run_with_broker(body)
