@@ -15,13 +15,18 @@ from kafscale.records.batch import HEADER_BYTES as BATCH_HEADER_BYTES
 from kafscale.records.checksum import crc32c
 from kafscale.storage import topic_catalog
 from kafscale.storage.formats import index, object_keys, segment, verification, wal_object
+from kafscale.storage.formats.index_section import decode_section, encode_section
 from kafscale.storage.formats.wal_object import PartitionData
+from kafscale.storage.log.state.leader_epochs import LeaderEpochs
+from kafscale.storage.log.state.producer_state import Producers
 from kafscale.storage.topic_catalog import CatalogTopic
 from unit.storage.samples import CREATED_MS, batch, contiguous_batches
 
 KEY = "key"
 NAMESPACE = "default"
 INTERVAL_BYTES = 4096
+OFFSET_MAX = 2**63 - 1
+STATES = (Producers, LeaderEpochs)
 TOPIC_ID = bytes(range(16))
 
 
@@ -98,6 +103,24 @@ def index_seeds() -> Iterator[bytes]:
         + bytes(2)
         + ((7).to_bytes(8) + (32).to_bytes(4))
     )
+
+
+def read_section(data: bytes) -> None:
+    """A state in a section of an index has an encoding, which is decoded to the same."""
+    kind = STATES[data[0] % len(STATES) if data else 0]
+    state = kind.decode(KEY, encode_section(1, data[1:]))
+    encoded = state.snapshot_at(OFFSET_MAX)
+    assert kind.decode(KEY, encoded).snapshot_at(OFFSET_MAX) == encoded
+
+
+def section_seeds() -> Iterator[bytes]:
+    producers, epochs = Producers(), LeaderEpochs()
+    for number in range(3):
+        producers.record(number, 1, 0, 4, 5 * number, 5 * number + 4, CREATED_MS, 5 * number)
+        epochs.assign(number, 10 * number)
+    for kind, state in enumerate((producers, epochs)):
+        body = decode_section(KEY, 1, state.snapshot_at(OFFSET_MAX))
+        yield bytes([kind]) + body
 
 
 # --- WAL objects ------------------------------------------------------------------------------
@@ -192,6 +215,7 @@ def catalog_seeds() -> Iterator[bytes]:
 TARGETS = (
     Target("segments", read_segment, segment_seeds, (DamagedObjectError,)),
     Target("indexes", read_index, index_seeds, (DamagedObjectError,)),
+    Target("index sections", read_section, section_seeds, (DamagedObjectError,)),
     Target("WAL objects", read_wal_object, wal_seeds, (DamagedObjectError,)),
     Target("object keys", parse_key, key_seeds, ()),
     Target("topic catalog", read_catalog, catalog_seeds, (DamagedObjectError,)),
