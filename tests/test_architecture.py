@@ -276,6 +276,12 @@ def test_links_between_documents_lead_somewhere():
             assert (page.parent / target).exists(), f"{name_of(page)} links to {target}"
 
 
+def test_tests_that_documents_name_exist():
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"`(tests/[\w./-]+)`", page.read_text()):
+            assert (ROOT / target).exists(), f"{name_of(page)} names {target}"
+
+
 def test_decisions_are_numbered_without_gaps():
     names = sorted(path.name for path in (ROOT / "docs" / "decisions").glob("*.md"))
     numbers = [int(name[:4]) for name in names]
