@@ -273,3 +273,24 @@ def test_schemas_with_references():
 def test_invalid_schemas_are_rejected(text):
     with pytest.raises(ConfigError, match="invalid Avro schema"):
         avro_schema.parse(text)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        record(({"x": 1}, "int")),
+        record(("a", [record((1, "int"), name="Inner")])),
+        {"type": "fixed", "name": "Four", "size": "x"},
+        {"type": "enum", "name": "Colour", "symbols": "RED"},
+        {"type": "array", "items": logical("int", {"a": 1})},
+        {"type": "map", "values": logical("bytes", ["decimal"])},
+    ],
+)
+def test_attributes_of_a_wrong_type_are_rejected(schema):
+    """They would raise while a value is read."""
+    with pytest.raises(ConfigError, match="invalid Avro schema"):
+        parse(schema)
+
+
+def test_attributes_that_are_null_are_ignored():
+    assert reader.read(parse(logical("int", None)), b"\2") == 1
