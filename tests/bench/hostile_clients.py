@@ -1,22 +1,23 @@
 """Hostile clients in their own process: a given rate of attempts, of several kinds.
 
-    with hostile_process(ports, hello, per_second=300, seconds=10) as clients:
+    with hostile_process(ports, hello, KINDS, per_second=300, seconds=10) as clients:
         ...
     clients.attempts()        # The number of attempts by kind.
 
-The kinds are cheap for a client and expensive for a broker: connections that close at once,
-handshakes that stop after the hello, wrong passwords, frames of garbage, and idle connections. The
-process has a low priority, so that the bench measures the limits of the broker and not the
-scheduler of a small machine.
+The kinds are cheap for a client and expensive for a broker; `HostileClients` has a method for each.
+The clients connect from an address of their own, because the broker holds the logins of an address
+after failures. The process has a low priority, so that the bench measures the limits of the broker
+and not the scheduler of a small machine. Attempts that would exceed `OPEN_MAX` at once are skipped.
 """
 
 import asyncio
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
@@ -25,15 +26,36 @@ import uvloop
 
 from kafscale.protocol import header as headers
 from kafscale.protocol.api import Api
-from kafscale.protocol.frame import frame
+from kafscale.protocol.frame import LENGTH, frame
+from kafscale.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
+from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
+from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 
+OPEN, SECURE, INSIDE = "OPEN", "SECURE", "INSIDE"
+"""Listeners: plaintext, SASL over TLS, SASL without TLS."""
+CONNECTIONS = (
+    "connect and close",
+    "idle",
+    "garbage",
+    "oversized frame",
+    "partial TLS handshake",
+    "partial login",
+    "wrong password",
+)
+LONGEST_LISTS = "longest lists"
 HOST = "127.0.0.1"
+HOSTILE_HOST = "127.0.0.2"
+"""The address from which hostile clients connect."""
 TICK_S = 0.002
 HOLD_S = 2.0
 """How long idle connections stay open."""
 NICENESS = 10
+OPEN_MAX = 4_000
+"""The number of attempts at once: fewer than the files that a process may open."""
+LIST_ELEMENTS = 20_000
+"""The most names that a broker accepts in one request."""
 GARBAGE = (b"\0\0\1\0" + bytes(range(256)), b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 64)
 
 Attempt = Callable[[], Awaitable[None]]
@@ -43,18 +65,28 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 class HostileClients:
     """Hostile clients of listeners, by name and port."""
 
-    def __init__(self, ports: Mapping[str, int], hello: bytes) -> None:
+    def __init__(self, ports: Mapping[str, int], hello: bytes, kinds: Sequence[str]) -> None:
+        """`hello` begins a TLS handshake; `kinds` are names of `attempt_by_kind`."""
         self._ports = ports
         self._hello = hello
         self._random = Random()
+        self._kinds = kinds
         self.attempts: Counter[str] = Counter()
-        self.kinds: dict[str, Attempt] = {
+        self.attempt_by_kind: dict[str, Attempt] = {
             "connect and close": self.connect_and_close,
-            "partial handshake": self.partial_handshake,
-            "wrong password": self.wrong_password,
-            "garbage": self.send_garbage,
             "idle": self.send_nothing,
+            "garbage": self.send_garbage,
+            "oversized frame": self.announce_oversized_frame,
+            "partial TLS handshake": self.partial_handshake,
+            "partial login": self.partial_login,
+            "wrong password": self.wrong_password,
+            LONGEST_LISTS: self.request_longest_list,
         }
+        self._longest_lists = [
+            _request(DESCRIBE_GROUPS, 5, DescribeGroupsRequest([""] * LIST_ELEMENTS)),
+            _request(DELETE_TOPICS, 5, DeleteTopicsRequest(topic_names=[""] * LIST_ELEMENTS)),
+            _request(FIND_COORDINATOR, 4, FindCoordinatorRequest(keys=[""] * LIST_ELEMENTS)),
+        ]
 
     async def run(self, per_second: float, seconds: float) -> None:
         """Start attempts at random times (a Poisson process)."""
@@ -64,9 +96,10 @@ class HostileClients:
         deadline = due + seconds
         while due < deadline:
             await asyncio.sleep(due - loop.time())
-            attempt = loop.create_task(self._try(self._random.choice(list(self.kinds))))
-            in_flight.add(attempt)
-            attempt.add_done_callback(in_flight.discard)
+            if len(in_flight) < OPEN_MAX:
+                attempt = loop.create_task(self._try(self._random.choice(self._kinds)))
+                in_flight.add(attempt)
+                attempt.add_done_callback(in_flight.discard)
             # Attempts that are late are skipped, so that the rate stays even.
             due = max(due, loop.time() - TICK_S) + self._random.expovariate(per_second)
         for attempt in in_flight:
@@ -74,35 +107,56 @@ class HostileClients:
         await asyncio.gather(*in_flight, return_exceptions=True)
 
     async def _try(self, kind: str) -> None:
-        self.attempts[kind] += 1
         with suppress(OSError):
-            await self.kinds[kind]()
+            await self.attempt_by_kind[kind]()
 
     async def connect_and_close(self) -> None:
-        (await self._connect(self._random.choice(list(self._ports))))[1].close()
+        (await self._connect(self._any_listener(), "connect and close"))[1].close()
+
+    async def send_nothing(self) -> None:
+        await self._hold((await self._connect(self._any_listener(), "idle"))[1])
+
+    async def send_garbage(self) -> None:
+        streams = await self._connect(self._any_listener(), "garbage")
+        await self._send_and_read(streams, self._random.choice(GARBAGE))
+
+    async def announce_oversized_frame(self) -> None:
+        """Announce a frame that the broker must refuse, and send the first bytes of it."""
+        streams = await self._connect(self._random.choice([OPEN, INSIDE]), "oversized frame")
+        await self._send_and_read(streams, LENGTH.pack(2**31 - 1) + bytes(64))
 
     async def partial_handshake(self) -> None:
-        _, writer = await self._connect("SECURE")
+        _, writer = await self._connect(SECURE, "partial TLS handshake")
         writer.write(self._hello)
         await self._hold(writer)
 
-    async def wrong_password(self) -> None:
-        reader, writer = await self._connect("INSIDE")
-        writer.write(_request(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN")))
-        token = f"\0admin\0guess-{self._random.random()}".encode()
-        writer.write(_request(SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(token)))
-        await reader.read()  # Until the broker closes the connection.
-        writer.close()
-
-    async def send_garbage(self) -> None:
-        reader, writer = await self._connect(self._random.choice(list(self._ports)))
-        writer.write(self._random.choice(GARBAGE))
-        await reader.read()
-        writer.close()
-
-    async def send_nothing(self) -> None:
-        _, writer = await self._connect(self._random.choice(list(self._ports)))
+    async def partial_login(self) -> None:
+        _, writer = await self._connect(INSIDE, "partial login")
+        writer.write(_request(SASL_HANDSHAKE, 1, SaslHandshakeRequest("SCRAM-SHA-512")))
         await self._hold(writer)
+
+    async def wrong_password(self) -> None:
+        streams = await self._connect(INSIDE, "wrong password")
+        token = f"\0alice\0guess-{self._random.random()}".encode()
+        guess = _request(SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(token))
+        await self._send_and_read(
+            streams, _request(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN")) + guess
+        )
+
+    async def request_longest_list(self) -> None:
+        """Send a valid request of an anonymous client without permissions, and close."""
+        _, writer = await self._connect(OPEN, LONGEST_LISTS)
+        writer.write(self._random.choice(self._longest_lists))
+        await self._hold(writer)
+
+    async def _send_and_read(self, streams: Streams, data: bytes) -> None:
+        """Send, and wait until the broker closes the connection."""
+        reader, writer = streams
+        try:
+            writer.write(data)
+            await reader.read()
+        finally:
+            writer.close()
 
     async def _hold(self, writer: asyncio.StreamWriter) -> None:
         try:
@@ -110,8 +164,15 @@ class HostileClients:
         finally:
             writer.close()
 
-    async def _connect(self, listener: str) -> Streams:
-        return await asyncio.open_connection(HOST, self._ports[listener])
+    def _any_listener(self) -> str:
+        return self._random.choice(list(self._ports))
+
+    async def _connect(self, listener: str, kind: str) -> Streams:
+        streams = await asyncio.open_connection(
+            HOST, self._ports[listener], local_addr=(HOSTILE_HOST, 0)
+        )
+        self.attempts[kind] += 1
+        return streams
 
 
 class HostileProcess:
@@ -129,9 +190,14 @@ class HostileProcess:
 
 @contextmanager
 def hostile_process(
-    ports: Mapping[str, int], hello: bytes, *, per_second: float, seconds: float
+    ports: Mapping[str, int],
+    hello: bytes,
+    kinds: Sequence[str],
+    *,
+    per_second: float,
+    seconds: float,
 ) -> Iterator[HostileProcess]:
-    arguments = json.dumps([ports, hello.hex(), per_second, seconds])
+    arguments = json.dumps([ports, hello.hex(), kinds, per_second, seconds])
     process = subprocess.Popen(  # noqa: S603 - the command is our own.
         [sys.executable, "-m", "bench.hostile_clients", arguments],
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
@@ -153,8 +219,10 @@ def _request(api: Api[object, object], version: int, message: object) -> bytes:
 
 def main() -> None:
     os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
-    ports, hello, per_second, seconds = json.loads(sys.argv[1])
-    clients = HostileClients(ports, bytes.fromhex(hello))
+    _, files_max = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files_max, files_max))
+    ports, hello, kinds, per_second, seconds = json.loads(sys.argv[1])
+    clients = HostileClients(ports, bytes.fromhex(hello), kinds)
     uvloop.run(clients.run(per_second, seconds))
     print(json.dumps(clients.attempts))
 

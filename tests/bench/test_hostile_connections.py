@@ -1,16 +1,18 @@
-"""Latency of regular clients during an attack: at most twice that without an attack.
+"""Latency of regular clients during an attack: the p99 is at most twice that without an attack.
 
 Eight clients are authenticated, half of them over TLS; each sends a produce and a fetch request 50
 times per second. They are measured in turns: without an attack, while another broker on the same
 machine is attacked, and while their own broker is attacked. The last two differ only in how the
 broker shares its event loop; the CPU time that the attackers use is the same.
 
-Two processes attack at a rate that loads a broker (`PER_SECOND`), but leaves CPU time to the other
-processes. On a busy machine the results are not meaningful.
+Two processes attack, together at `PER_SECOND` if the machine lets them: with connections of every
+kind, and then with long lists as well, which cost a broker far more than they cost a client. On a
+busy machine the results are not meaningful.
 """
 
 import asyncio
 import random
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 import pytest
@@ -18,7 +20,7 @@ import uvloop
 
 from bench.comparison import Figures
 from bench.group_members import running
-from bench.hostile_clients import hostile_process
+from bench.hostile_clients import CONNECTIONS, LONGEST_LISTS, hostile_process
 from bench.periodic_task import PeriodicTask
 from bench.process_usage import cpu_seconds
 from bench.sasl_connection import SaslConnection
@@ -32,7 +34,7 @@ pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 
 CLIENTS = 8
 PERIOD_SECONDS = 0.02
-PER_SECOND = 400
+PER_SECOND = 1000
 PROCESSES = 2
 ROUNDS = 5
 SECONDS = 4
@@ -40,16 +42,23 @@ WARM_UP_SECONDS = 1.0
 START_SECONDS = 1.0
 """Until the hostile processes have started."""
 RATIO_MAX = 2.0
+LISTS_RATIO_MAX = 20.0
+"""Misses the aim of 2, see docs/performance.md; more would mean that lists do not take turns."""
 ALONE, ELSEWHERE, HERE = "alone", "attack elsewhere", "attack here"
 TOPIC = "honest"
+P99S = ("produce p99 ms", "fetch p99 ms")
 LATENCIES = ("produce p50 ms", "produce p99 ms", "fetch p50 ms", "fetch p99 ms")
 
 
-def test_latency_during_an_attack(comparisons, scaled, tmp_path):
+@pytest.mark.parametrize(
+    "kinds", [CONNECTIONS, (*CONNECTIONS, LONGEST_LISTS)], ids=["connections", "with longest lists"]
+)
+def test_latency_during_an_attack(comparisons, scaled, tmp_path, kinds):
+    with_lists = f", with {LONGEST_LISTS}" if LONGEST_LISTS in kinds else ""
     comparison = comparisons.new(
         f"{CLIENTS} clients, {2 * CLIENTS / PERIOD_SECONDS:,.0f} requests a second, beside"
-        f" {PER_SECOND} hostile clients a second",
-        ELSEWHERE,
+        f" {PER_SECOND:,} hostile clients a second{with_lists}",
+        ALONE,
     )
     seconds = scaled(SECONDS)
     patient = {"network_connection_timeout": "5000ms"}
@@ -63,15 +72,17 @@ def test_latency_during_an_attack(comparisons, scaled, tmp_path):
             comparison.add(
                 ALONE, uvloop.run(measure(here.broker, seconds)) | {"hostile clients/s": 0}
             )
-            comparison.add(ELSEWHERE, measure_under_attack(here, other, seconds))
-            comparison.add(HERE, measure_under_attack(here, here, seconds))
+            for candidate, attacked in ((ELSEWHERE, other), (HERE, here)):
+                figures = measure_under_attack(here, attacked, kinds, seconds)
+                comparison.add(candidate, figures)
+    ratio_max = LISTS_RATIO_MAX if LONGEST_LISTS in kinds else RATIO_MAX
     usual, attacked = comparison.medians(ELSEWHERE), comparison.medians(HERE)
-    for name in LATENCIES:
-        assert attacked[name] <= RATIO_MAX * usual[name], name
+    for name in P99S:
+        assert attacked[name] <= ratio_max * usual[name], name
 
 
 def measure_under_attack(
-    measured: AttackHarness, attacked: AttackHarness, seconds: float
+    measured: AttackHarness, attacked: AttackHarness, kinds: Sequence[str], seconds: float
 ) -> Figures:
     """Measure clients of one broker while a broker, maybe the same, is attacked."""
     ports = {listener: attacked.port(listener) for listener in (OPEN, INSIDE, SECURE)}
@@ -82,6 +93,7 @@ def measure_under_attack(
                 hostile_process(
                     ports,
                     attacked.client_hello(),
+                    kinds,
                     per_second=PER_SECOND / PROCESSES,
                     seconds=attack_seconds,
                 )
@@ -89,8 +101,9 @@ def measure_under_attack(
             for _ in range(PROCESSES)
         ]
         figures = uvloop.run(measure(measured.broker, seconds, WARM_UP_SECONDS + START_SECONDS))
-        attempts = sum(sum(each.attempts().values()) for each in hostile_processes)
-    return figures | {"hostile clients/s": attempts / attack_seconds}
+        attempts = [each.attempts() for each in hostile_processes]
+    connections = sum(sum(each.values()) for each in attempts)
+    return figures | {"hostile clients/s": connections / attack_seconds}
 
 
 async def measure(
