@@ -7,12 +7,13 @@ Behaviour:
 * Requires DESCRIBE on each group, else GROUP_AUTHORIZATION_FAILED; and on each requested topic,
   else TOPIC_AUTHORIZATION_FAILED. A request for all topics leaves out others.
 * There are no transactions, so that every offset is stable.
-* An error of the group is returned for each requested partition as well. Apache Kafka leaves out
-  the partitions from v2 on: aiokafka then takes them for partitions without a committed offset and
-  consumes them from the beginning, and librdkafka (#5586) does not fetch them again.
+* While a group moves to another broker or is loaded, the error is returned for each requested
+  partition as well. Apache Kafka leaves out the partitions from v2 on: aiokafka then takes them for
+  partitions without a committed offset and consumes them from the beginning, and librdkafka (#5586)
+  does not fetch them again.
 
 Version notes:
-* v2+: an error of the group has a field of its own.
+* v0-1: an error of the group is returned for each partition; v2+: once, in a field of its own.
 * v2+: null topics mean all.
 * v8+: any number of groups, each with its own error.
 * v9+: a member of the consumer protocol sends its id and epoch; an old epoch is refused.
@@ -23,7 +24,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.errors import KafscaleError, TopicAuthorizationError, UnknownTopicIdError
+from kafscale.errors import (
+    CoordinatorLoadingError,
+    CoordinatorUnavailableError,
+    KafscaleError,
+    NotCoordinatorError,
+    TopicAuthorizationError,
+    UnknownTopicIdError,
+)
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.offset_fetch import (
@@ -37,10 +45,17 @@ from kafscale.protocol.messages.offset_fetch import (
 )
 from kafscale.text.topic_partition import TopicPartition
 
+GROUP_ERRORS_SINCE: Final = 2
 BATCHES_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10
 
 NOT_COMMITTED: Final = -1
+
+COORDINATOR_ERRORS: Final = (
+    CoordinatorLoadingError,
+    CoordinatorUnavailableError,
+    NotCoordinatorError,
+)
 
 _Offsets = Mapping[TopicPartition, CommittedOffset]
 
@@ -53,7 +68,9 @@ def error_response(
     context: RequestContext, request: OffsetFetchRequest, error: KafscaleError
 ) -> OffsetFetchResponse:
     """The same error for every group."""
-    return _response(context, [_failed(group, error) for group in _groups(context, request)])
+    return _response(
+        context, [_failed(context, group, error) for group in _groups(context, request)]
+    )
 
 
 def _groups(context: RequestContext, request: OffsetFetchRequest) -> Sequence[GroupToFetch]:
@@ -74,7 +91,7 @@ def _fetch(context: RequestContext, group: GroupToFetch) -> FetchedGroup:
         context.require(Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
         committed = context.broker.groups.fetch(group.group_id, group.member_id, group.member_epoch)
     except KafscaleError as error:
-        return _failed(group, error)
+        return _failed(context, group, error)
     if group.topics is None:
         topics = _fetch_all(context, committed)
     else:
@@ -82,7 +99,9 @@ def _fetch(context: RequestContext, group: GroupToFetch) -> FetchedGroup:
     return FetchedGroup(group_id=group.group_id, topics=topics)
 
 
-def _failed(group: GroupToFetch, error: KafscaleError) -> FetchedGroup:
+def _failed(context: RequestContext, group: GroupToFetch, error: KafscaleError) -> FetchedGroup:
+    if context.version >= GROUP_ERRORS_SINCE and not isinstance(error, COORDINATOR_ERRORS):
+        return FetchedGroup(group_id=group.group_id, error_code=error.code)
     topics = [
         FetchedTopic(
             name=requested.name,
