@@ -89,14 +89,14 @@ def test_commands_and_jobs_use_the_configured_certificate(tls_broker, certificat
     files = certificates.users["operator"]
     settings = {
         "control_servers": tls_broker.control_address,
-        "client_control_tls": "true",
+        "client_control_tls_enabled": "true",
         "client_tls_ca_file": str(certificates.authority),
         "client_tls_cert_file": str(files.certificate),
         "client_tls_key_file": str(files.key),
     }
     status = json.loads(Shell(tls_broker.address, **settings)("cluster", "status", "-o", "json"))
     assert [broker["state"] for broker in status["brokers"]] == ["ready"]
-    settings.pop("client_control_tls")
+    settings.pop("client_control_tls_enabled")
     message = Shell(tls_broker.address, **settings)("cluster", "status", code=1)
     assert "controlTls" in message
 

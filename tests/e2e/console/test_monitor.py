@@ -159,7 +159,7 @@ def test_take_snapshot_with_control_plane_tls(start_broker, tmp_path):
     )
     settings = {
         "control_servers": broker.control_address,
-        "client_control_tls": "true",
+        "client_control_tls_enabled": "true",
         "client_tls_ca_file": str(created.authority),
         "client_tls_cert_file": str(created.users["operator"].certificate),
         "client_tls_key_file": str(created.users["operator"].key),
