@@ -233,13 +233,17 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def _can_dispatch(self) -> bool:
+        return self._exclusive is None and self._can_read
+
+    @property
+    def _can_read(self) -> bool:
+        """Whether to read on while no request waits: otherwise a disconnect is not noticed."""
         return (
             self._writable
             and not self._stopping
             and not self.client.is_closing
             and self._backpressure is None
             and self._hold is None
-            and self._exclusive is None
             and self._muted is None
             and self._queued_bytes <= self._context.limits.queued_bytes_max
             and not self.client.is_reading_segments
@@ -252,7 +256,7 @@ class Connection(asyncio.BufferedProtocol):
             self._frames and self._can_dispatch and not must_wait(self._frames[0], self._responses)
         ):
             self._dispatch(self._frames.pop(0))
-        should_read = not self._frames and self._can_dispatch
+        should_read = not self._frames and self._can_read
         if should_read != self._reading and not self._transport.is_closing():
             self._reading = should_read
             if should_read:

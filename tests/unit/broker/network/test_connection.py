@@ -11,6 +11,7 @@ from kafscale.broker.requests.route import route
 from kafscale.errors import NotOwnerError
 from kafscale.protocol.frame import RECEIVE_BYTES
 from kafscale.protocol.messages.delete_records import DELETE_RECORDS
+from kafscale.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from kafscale.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from kafscale.protocol.messages.list_offsets import LIST_OFFSETS
 from kafscale.protocol.messages.produce import PRODUCE
@@ -269,6 +270,25 @@ def test_request_waits_for_an_earlier_one_with_an_effect():
         await run_pending()
         assert peer.transport.answered == [1, 2, 3]
         assert peer.transport.reading
+
+    run(scenario)
+
+
+def test_disconnect_is_noticed_while_others_would_wait():
+    async def scenario():
+        answer = asyncio.get_running_loop().create_future()
+        describe = route(
+            DESCRIBE_PRODUCERS, lambda *_: answer, lambda *_: None, cancel_on_disconnect=True
+        )
+        peer = Peer(HEARTBEAT_ROUTE, describe)
+        peer.send(request(DESCRIBE_PRODUCERS, 0, correlation_id=1))
+        assert peer.transport.reading
+        peer.send(heartbeat(2), heartbeat(3))
+        assert not peer.transport.reading, "what waits is bounded"
+        assert peer.transport.answered == []
+        peer.connection.connection_lost(ConnectionResetError())
+        await run_pending()
+        assert answer.cancelled()
 
     run(scenario)
 
