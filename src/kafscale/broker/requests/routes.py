@@ -113,6 +113,8 @@ ROUTES: tuple[Route, ...] = (
         metadata.error_response,
         results="topics",
         cancel_on_disconnect=True,
+        # It may wait for a topic to be created, while produces to other topics go on.
+        is_pipelined=True,
     ),
     route(OFFSET_COMMIT, offset_commit.handle, offset_commit.error_response, is_pipelined=True),
     route(OFFSET_FETCH, offset_fetch.handle, offset_fetch.error_response),
