@@ -8,6 +8,7 @@ import yaml
 
 from kafscale.cli.main import app
 from kafscale.config.model import SETTINGS
+from kafscale.operator.manifests import names
 from unit.deploy.chart import CONFIG, ROOT
 from unit.operator.manifests.pod_security import violations
 
@@ -95,16 +96,31 @@ def test_examples_use_the_sample_cluster():
     cluster = yaml.safe_load((CONFIG / "samples" / "cluster.yaml").read_text())
     [settings] = [each["data"] for each in OBJECTS if each["kind"] == "ConfigMap"]
     metadata, s3 = cluster["metadata"], cluster["spec"]["s3"]
+    service = f"{metadata['name']}-broker.{metadata['namespace']}.svc"
+    directory = "/etc/kafscale/control-tls"
     assert settings == {
         "KAFSCALE_S3_BUCKET": s3["bucket"],
         "KAFSCALE_S3_REGION": s3["region"],
         "KAFSCALE_S3_NAMESPACE": f"{metadata['namespace']}.{metadata['name']}",
-        "KAFSCALE_CONTROL_SERVERS": f"{metadata['name']}-broker:9093",
+        "KAFSCALE_CONTROL_SERVERS": f"{service}:{names.CONTROL_PORT}",
+        "KAFSCALE_CLIENT_CONTROL_TLS_ENABLED": "true",
+        "KAFSCALE_CLIENT_CONTROL_TLS_CA_FILE": f"{directory}/ca.crt",
+        "KAFSCALE_CLIENT_CONTROL_TLS_CERT_FILE": f"{directory}/tls.crt",
+        "KAFSCALE_CLIENT_CONTROL_TLS_KEY_FILE": f"{directory}/tls.key",
     }
     assert settings.keys() <= {variable for each in SETTINGS for variable in each.variables}
     for name in CRON_JOBS:
         [_, secret] = container(name)["envFrom"]
         assert secret == {"secretRef": {"name": s3["credentialsSecret"]}}
+
+
+@pytest.mark.parametrize("name", ["merge", "compact", "report"])
+def test_jobs_that_use_the_control_plane_mount_its_certificate(name):
+    pod = template(f"kafscale-{name}")["spec"]
+    secrets = {each["name"]: each["secret"] for each in pod["volumes"] if "secret" in each}
+    [mount] = [each for each in pod["containers"][0]["volumeMounts"] if each["name"] in secrets]
+    assert mount["mountPath"] == "/etc/kafscale/control-tls"
+    assert secrets[mount["name"]]["secretName"] == "production-control-client-tls"
 
 
 def test_examples_are_in_the_readme_and_the_kustomization():

@@ -7,7 +7,7 @@ export function broker(id: number, changes: Partial<Broker> = {}): Broker {
   return {
     id,
     address: `10.0.0.${id}:9092`,
-    control: `10.0.0.${id}:9093`,
+    control: `10.0.0.${id}:9095`,
     rack: null,
     version: "1.2.3",
     epoch: 4,
