@@ -273,6 +273,8 @@ def test_batch_while_the_broker_rolls_and_deletes(spark, start_broker, retention
     with ThreadPoolExecutor(1) as threads:
         producing = threads.submit(produce)
         try:
+            # Without records, a reader of the bucket may not know a new topic yet.
+            wait_until(lambda: all(acknowledged), "the first records")
             for _ in range(4):
                 before = list(acknowledged)
                 found = spark.read.format("kafscale").options(**options).load().collect()
