@@ -68,7 +68,11 @@ def broker(cluster: Cluster) -> str:
 
 def broker_headless(cluster: Cluster) -> str:
     """The headless Service of the brokers."""
-    return f"{cluster.name}-broker-headless"
+    return _broker_headless(cluster.name)
+
+
+def _broker_headless(cluster_name: str) -> str:
+    return f"{cluster_name}-broker-headless"
 
 
 def broker_account(cluster: Cluster) -> str:
@@ -103,16 +107,13 @@ def listener_ca(cluster: Cluster) -> str:
 
 def control_address(namespace: str, cluster_name: str, broker_id: int, platform: Platform) -> str:
     """The control plane of a broker, by the name of its pod; the broker id is its ordinal."""
-    service = f"{cluster_name}-broker-headless"
-    host = pod_host(
-        f"{cluster_name}-broker-{broker_id}", service, namespace, platform.cluster_domain
-    )
-    return f"{host}:{CONTROL_PORT}"
+    pod, headless = f"{cluster_name}-broker-{broker_id}", _broker_headless(cluster_name)
+    return f"{pod_host(pod, headless, namespace, platform.cluster_domain)}:{CONTROL_PORT}"
 
 
 def control_identities(namespace: str, cluster_name: str, platform: Platform) -> tuple[str, str]:
     """The names that only certificates of one cluster have: of its brokers, and of its clients."""
-    service = f"{cluster_name}-broker-headless.{namespace}.svc.{platform.cluster_domain}"
+    service = f"{_broker_headless(cluster_name)}.{namespace}.svc.{platform.cluster_domain}"
     return service, f"control-client.{service}"
 
 
