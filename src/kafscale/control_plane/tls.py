@@ -1,6 +1,6 @@
 """TLS of the control plane: both sides authenticate with certificates.
 
-    ServerTls(settings, files.changed).credentials    # Of a server.
+    ServerTls(settings).credentials                   # Of a server.
     await open_channel(address, tls, options)         # Of a client.
 
 Invariants: a client without a certificate of the right CA is rejected, and so is one whose names
@@ -11,7 +11,7 @@ certificates.
 
 import asyncio
 import ssl
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +19,7 @@ from typing import Any, Final
 import grpc
 
 from kafscale.config.sections.security import ClientTls, PeerTls
+from kafscale.config.watched_files import WatchedFiles
 from kafscale.control_plane.errors import UnreachableError
 from kafscale.errors import ClusterAuthorizationError, ConfigError
 from kafscale.net import tls_files
@@ -40,13 +41,10 @@ READ_ONLY_METHODS: Final = frozenset({"GetStatus", "StreamMetrics", "WatchAssign
 class ServerTls:
     """The certificate of a server, and the CAs it trusts."""
 
-    def __init__(self, settings: PeerTls, changed: Callable[[], bool]) -> None:
-        """`changed` returns whether the files have changed since its last call.
-
-        Raises `ConfigError` if they are invalid.
-        """
+    def __init__(self, settings: PeerTls) -> None:
+        """Raises `ConfigError` if the files are invalid."""
         self._settings = settings
-        self._changed = changed
+        self._files = WatchedFiles([settings.cert_file, settings.key_file, settings.ca_file])
         self.credentials = grpc.dynamic_ssl_server_credentials(
             self._load(),
             self._fetch,  # type: ignore[arg-type] # The stubs do not allow None.
@@ -68,7 +66,7 @@ class ServerTls:
 
     def _fetch(self) -> grpc.ServerCertificateConfiguration | None:
         """The new configuration, or None to keep the current one. Called by gRPC's threads."""
-        if not self._changed():
+        if not self._files.changed():
             return None
         try:
             loaded = self._load()

@@ -13,7 +13,6 @@ from typing import Final
 
 from kafscale.config.sections.operator import Operator
 from kafscale.config.sections.security import PeerTls
-from kafscale.config.watched_files import WatchedFiles
 from kafscale.control_plane.assignment_feed import AssignmentFeed, partition_owners
 from kafscale.control_plane.messages import (
     Ack,
@@ -138,12 +137,11 @@ async def control_plane(
 ) -> AsyncIterator[int]:
     """Serve until the block ends, to clients with a certificate; yields the bound port."""
     service = OperatorService(registry, samples, platform)
-    files = WatchedFiles([tls.cert_file, tls.key_file, tls.ca_file])
     endpoint = GrpcServer(
         IDENTITY,
         {"StreamMetrics": service.stream_metrics, "WatchAssignments": service.watch_assignments},
         requests_max=REQUESTS_MAX,
-        tls=ServerTls(tls, files.changed),
+        tls=ServerTls(tls),
     )
     await endpoint.start(settings.host, settings.control_port)
     logger.info("control plane started", host=settings.host, port=endpoint.port)

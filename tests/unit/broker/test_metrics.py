@@ -83,9 +83,10 @@ def test_brokers_are_polled_over_tls(tmp_path):
     )
 
     async def scenario():
-        tls = ServerTls(settings, lambda: False)
         other = ControlServer(
-            ScriptedBroker(), tls=tls, allowed_subjects=AllowedSubjects(["localhost"])
+            ScriptedBroker(),
+            tls=ServerTls(settings),
+            allowed_subjects=AllowedSubjects(["localhost"]),
         )
         await other.start("127.0.0.1", 0)
         consumer_lag = ConsumerLag(

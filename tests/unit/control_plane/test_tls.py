@@ -9,7 +9,6 @@ import uvloop
 from structlog.testing import capture_logs
 
 from kafscale.config.sections.security import ClientTls, PeerTls
-from kafscale.config.watched_files import WatchedFiles
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.control_plane.server import ControlServer
@@ -37,8 +36,7 @@ def server_tls(certificates, **others):
         "key_file": str(certificates.server_key),
         "ca_file": str(certificates.authority),
     }
-    settings = PeerTls(enabled=True, **(files | others))
-    return ServerTls(settings, WatchedFiles(files.values()).changed)
+    return ServerTls(PeerTls(enabled=True, **(files | others)))
 
 
 def client_tls(trusted, certificate_files=None, **others):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from kafscale.config.watched_files import WatchedFiles
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError, UnreachableError
 from kafscale.control_plane.server import ControlServer
@@ -33,12 +32,9 @@ def certificates(tmp_path):
 async def broker_of(certificates, cluster):
     """A broker's control plane with the settings that the operator gives it; yields its address."""
     files = await certificates.mount(cluster.namespace, names.control_tls(cluster))
-    watched = WatchedFiles([files.cert_file, files.key_file, files.ca_file])
     allowed = names.control_subjects(cluster.namespace, cluster.name, PLATFORM)
     server = ControlServer(
-        ScriptedBroker(),
-        tls=ServerTls(files, watched.changed),
-        allowed_subjects=AllowedSubjects(allowed),
+        ScriptedBroker(), tls=ServerTls(files), allowed_subjects=AllowedSubjects(allowed)
     )
     await server.start("127.0.0.1", 0)
     try:

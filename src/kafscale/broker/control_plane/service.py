@@ -18,8 +18,6 @@ from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.control_plane import status as control_plane_status
 from kafscale.broker.network.sockets import reachable_host
 from kafscale.broker.services import Services
-from kafscale.config.sections.security import PeerTls
-from kafscale.config.watched_files import WatchedFiles
 from kafscale.control_plane.assignment_feed import PartitionOwners, partition_owners
 from kafscale.control_plane.errors import NotControllerError
 from kafscale.control_plane.messages import (
@@ -264,7 +262,7 @@ async def control_plane(
     broker = BrokerControlService(_parts(services, node, metrics_address))
     server = ControlServer(
         broker,
-        tls=_tls(security.tls) if security.tls.enabled else None,
+        tls=ServerTls(security.tls) if security.tls.enabled else None,
         allowed_subjects=AllowedSubjects(security.allowed_subjects),
     )
     await server.start(settings.control_host, settings.control_port)
@@ -277,11 +275,6 @@ async def control_plane(
     finally:
         await server.close()
         await broker.close()
-
-
-def _tls(settings: PeerTls) -> ServerTls:
-    files = WatchedFiles([settings.cert_file, settings.key_file, settings.ca_file])
-    return ServerTls(settings, files.changed)
 
 
 def _parts(services: Services, node: ClusterNode, metrics_address: Address) -> BrokerParts:
