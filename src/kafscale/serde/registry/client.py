@@ -19,6 +19,7 @@ import msgspec
 
 from kafscale.aio.backoff import Backoff
 from kafscale.errors import ConfigError, InvalidRecordError, StoreUnavailableError
+from kafscale.text.json import DECODE_ERRORS
 
 ATTEMPTS_MAX: Final = 5
 SCHEMAS_MAX: Final = 10_000
@@ -193,7 +194,7 @@ class Registry:
                     )
                 if error.code < 500 and error.code != _TOO_MANY_REQUESTS:
                     raise ConfigError(f"the registry at {self._access.url}: {reason}") from None
-            except (msgspec.MsgspecError, UnicodeDecodeError):
+            except DECODE_ERRORS:
                 reason = "the response is not a schema"
             except (OSError, HTTPException) as error:
                 reason = f"cannot connect: {getattr(error, 'reason', None) or error}"
