@@ -34,7 +34,7 @@ def handle(
     response = SaslAuthenticateResponse(
         error_message=None, token=result.token, session_lifetime_ms=result.session_lifetime_ms
     )
-    return session.held(context.client, response)
+    return session.held(response)
 
 
 async def _fail_later(reason: str, delay_ms: int) -> SaslAuthenticateResponse:

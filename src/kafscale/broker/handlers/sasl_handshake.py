@@ -27,7 +27,7 @@ def handle(
         raise UnsupportedMechanismError("the listener does not use SASL")
     session.handshake(context.client, request.mechanism, context.version)
     response = SaslHandshakeResponse(mechanisms=list(session.enabled_mechanisms))
-    return session.held(context.client, response)
+    return session.held(response)
 
 
 def error_response(

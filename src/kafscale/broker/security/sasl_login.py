@@ -15,7 +15,7 @@ Invariants:
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
@@ -260,13 +260,9 @@ class SaslSession:
         self._sessions.audit.logged_in(client, self._mechanism)
         return SaslResult(step.token, lifetime_ms)
 
-    def held(self, client: "ClientInfo", response: Response) -> Response | asyncio.Future[Response]:
-        """The response to the last handshake or token, and later requests, after `hold_ms`."""
-        if not self.hold_ms:
-            return response
-        held = asyncio.ensure_future(asyncio.sleep(self.hold_ms / 1000, response))
-        client.hold = held
-        return held
+    def held(self, response: Response) -> Response | Awaitable[Response]:
+        """The response to the last handshake or token, after `hold_ms`; later requests wait."""
+        return asyncio.sleep(self.hold_ms / 1000, response) if self.hold_ms else response
 
     def _record_failure(self, client: "ClientInfo", exchange: SaslServer, reason: str) -> None:
         """Log a failure once per attempt: the client may disconnect before the last token."""
