@@ -35,7 +35,7 @@ setup: $(READY) ## Make .venv with kafscale and all its extras, exactly as locke
 # The lock pins every package by hash, also those that build the project, which is installed in place, so edits take
 # effect at once.
 # Installing compiles the modules that hatch_build.py names.
-$(READY): pyproject.toml requirements.lock hatch_build.py $(shell sed -n 's/^MODULES = ("\(.*\)",)/src\/\1/p' hatch_build.py)
+$(READY): pyproject.toml requirements.lock hatch_build.py $(shell sed -n '/^MODULES = /s/[^"]*"\([^"]*\)"[^"]*/src\/\1 /gp' hatch_build.py)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Kafscale needs Python 3.11 or newer; try: make $(MAKECMDGOALS) PYTHON=python3.11"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

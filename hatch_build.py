@@ -12,7 +12,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-MODULES = ("kafscale/records/scan.py",)
+MODULES = ("kafscale/records/compaction.py", "kafscale/records/scan.py")
 
 # A process of its own, because setuptools exits where it cannot compile. mypy's settings in
 # pyproject.toml are for checking the whole tree, so they are not used.
@@ -25,7 +25,9 @@ build, *modules = sys.argv[1:]
 options = ["--config-file=", "--follow-imports=skip", f"--cache-dir={build}/cache"]
 setup(
     name="kafscale-compiled",
-    ext_modules=mypycify([*options, *modules], target_dir=f"{build}/c", opt_level="3"),
+    ext_modules=mypycify(
+        [*options, *modules], target_dir=f"{build}/c", opt_level="3", separate=True
+    ),
     script_args=["build_ext", f"--build-lib={build}/lib", f"--build-temp={build}/objects"],
 )
 """

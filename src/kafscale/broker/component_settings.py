@@ -4,6 +4,7 @@ from kafscale.broker.group_coordinator.group_runtime import OffsetSettings
 from kafscale.broker.stores import is_remote
 from kafscale.config import Config
 from kafscale.groups.group import GroupSettings
+from kafscale.storage.compaction.scheduler import CompactionSettings
 from kafscale.storage.engine import EngineSettings
 from kafscale.storage.segments.roll_scheduler import RollLimits
 from kafscale.storage.wal.buffer import SealPolicy
@@ -12,7 +13,7 @@ from kafscale.text.units import MINUTE_MS
 
 def engine_settings(config: Config) -> EngineSettings:
     """The storage engine's part of the settings."""
-    storage = config.storage
+    storage, compaction = config.storage, config.compaction
     remote = is_remote(config)
     return EngineSettings(
         seal_policy=SealPolicy(
@@ -39,6 +40,13 @@ def engine_settings(config: Config) -> EngineSettings:
         index_interval_bytes=storage.index_interval_bytes,
         retention_check_interval_ms=storage.retention_check_interval_ms,
         producer_expiration_ms=storage.producer_id_expiration_ms,
+        compaction=CompactionSettings(
+            interval_ms=compaction.interval_ms,
+            memory_bytes_max=compaction.memory_bytes_max,
+            bytes_per_second=compaction.bytes_per_second,
+        )
+        if compaction.enabled
+        else None,
         # Files are deleted one after the other; a bucket does not order concurrent deletions.
         trim_count_max=1 if remote else 64,
     )

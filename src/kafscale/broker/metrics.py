@@ -9,6 +9,7 @@ respond is polled again; its partitions are left out once the values are older t
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 from kafscale.broker.group_coordinator.coordinator import Coordinator
@@ -22,6 +23,7 @@ from kafscale.net import tls_files
 from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.broker import Metrics
+from kafscale.observability.metrics.counters import CompactionStatus
 from kafscale.storage.engine import StorageEngine
 from kafscale.storage.log.log_directory import LogDirectory
 from kafscale.text.topic_partition import TopicPartition
@@ -139,8 +141,26 @@ def register_log_metrics(metrics: Metrics, storage: StorageEngine, topic_store: 
             metrics.forget_topic(before.name)
 
     metrics.stored_bytes = stored_bytes
+    metrics.compaction = partial(_compaction_status, storage)
     metrics.buffered_bytes = buffered_bytes
     topic_store.subscribe(on_topic)
+
+
+def _compaction_status(storage: StorageEngine) -> CompactionStatus:
+    counters = storage.counters.compaction
+    ratios: dict[str, float] = {}
+    if storage.compaction is not None:
+        for log, ratio in storage.compaction.dirty_ratios():
+            ratios[log.topic] = max(ratio, ratios.get(log.topic, 0.0))
+    return CompactionStatus(
+        counters.runs,
+        counters.failures,
+        counters.bytes_read,
+        counters.bytes_written,
+        counters.bytes_reclaimed,
+        counters.records_removed,
+        ratios,
+    )
 
 
 def register_certificate_metrics(metrics: Metrics, config: Config) -> None:

@@ -17,7 +17,7 @@ from kafscale.config.sections.observability import Logging, Tracing
 from kafscale.config.sections.operator import Operator
 from kafscale.config.sections.s3 import S3
 from kafscale.config.sections.security import Authorization, Control, Sasl, Tls
-from kafscale.config.sections.storage import Cache, Compression, Storage
+from kafscale.config.sections.storage import Cache, Compaction, Compression, Storage
 from kafscale.config.sections.ui import Ui
 from kafscale.net.address import ANY_ADDRESS, LOOPBACK
 
@@ -43,6 +43,7 @@ class Config:
     offsets: Offsets = field(default_factory=Offsets)
     topics: Topics = field(default_factory=Topics)
     compression: Compression = field(default_factory=Compression)
+    compaction: Compaction = field(default_factory=Compaction)
     logging: Logging = field(default_factory=Logging)
     tracing: Tracing = field(default_factory=Tracing)
     operator: Operator = field(default_factory=Operator)

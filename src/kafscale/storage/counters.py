@@ -6,10 +6,34 @@ The metrics collectors read them at scrape time.
 from collections import Counter
 
 
+class CompactionCounters:
+    """The counters of compaction by this broker."""
+
+    __slots__ = (
+        "bytes_read",
+        "bytes_reclaimed",
+        "bytes_written",
+        "failures",
+        "records_removed",
+        "runs",
+    )
+
+    def __init__(self) -> None:
+        self.runs = 0
+        """Logs compacted."""
+        self.failures = 0
+        self.records_removed = 0
+        self.bytes_read = 0
+        self.bytes_written = 0
+        self.bytes_reclaimed = 0
+        """By how much segments have become smaller."""
+
+
 class StorageCounters:
     """The counters of one broker's storage."""
 
     __slots__ = (
+        "compaction",
         "damaged_reads",
         "segment_bytes",
         "segments_rolled",
@@ -27,3 +51,4 @@ class StorageCounters:
         self.segment_bytes = 0
         self.damaged_reads = 0
         """Reads of segments that found damage, also after a second attempt."""
+        self.compaction = CompactionCounters()

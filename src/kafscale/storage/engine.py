@@ -13,8 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
-from kafscale.errors import KafscaleError, NotOwnerError, OperatingError, StoreUnavailableError
+from kafscale.errors import NotOwnerError, OperatingError, StoreUnavailableError
 from kafscale.observability.logging import get_logger
+from kafscale.storage.compaction.scheduler import CompactionScheduler, CompactionSettings
+from kafscale.storage.compaction.worker_process import Worker, WorkerProcess
 from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import object_keys, wal_object
 from kafscale.storage.log.log_directory import LogDirectory
@@ -26,6 +28,7 @@ from kafscale.storage.read.block_cache import BlockCache
 from kafscale.storage.read.log_reader import LogReader
 from kafscale.storage.recovery.log_opener import LogOpener
 from kafscale.storage.recovery.segment_recovery import PartitionToOpen, SegmentRecovery
+from kafscale.storage.segments.newest_timestamps import NewestTimestamps
 from kafscale.storage.segments.retention import Retention
 from kafscale.storage.segments.roll_scheduler import RollLimits, RollScheduler
 from kafscale.storage.segments.segment_writer import RollReason, SegmentWriter
@@ -63,6 +66,8 @@ class EngineSettings:
     producer_expiration_ms: int
     trim_count_max: int = 1
     """WAL objects deleted per request; 1 if the store does not delete in order."""
+    compaction: CompactionSettings | None = None
+    """None: compacted topics are left to the Spark job."""
 
 
 class StorageEngine:
@@ -79,8 +84,9 @@ class StorageEngine:
         clock: Callable[[], int],
         random: Random,
         is_lease_valid: Callable[[], bool] = lambda: True,
+        open_worker: Callable[[], Worker] = WorkerProcess,
     ) -> None:
-        """Segments are written and objects deleted only while `is_lease_valid`."""
+        """Segments are written, and objects deleted, only while `is_lease_valid`."""
         self._store = store
         leased = self._leased_store = LeasedObjectStore(store, is_lease_valid)
         self._namespace = namespace
@@ -105,16 +111,8 @@ class StorageEngine:
         self._log_opener = LogOpener(store, namespace, self._streams, segment_recovery, clock)
         self.logs = LogDirectory()
         self.trimmer = WalTrimmer(leased, random, settings.trim_count_max)
-        writer = SegmentWriter(
-            leased,
-            namespace,
-            index_interval_bytes=settings.index_interval_bytes,
-            save_state=save_state,
-            clock=clock,
-            counters=self.counters,
-        )
         self.roll_scheduler = RollScheduler(
-            writer,
+            self._new_writer(save_state),
             self.trimmer,
             self.memory,
             settings.limits,
@@ -124,19 +122,53 @@ class StorageEngine:
             seal_marker=self._seal_marker,
             random=random,
         )
+        newest_timestamps = NewestTimestamps(leased, namespace, self.reader)
         self.retention = Retention(
-            leased, namespace, self.reader, self.roll_scheduler, save_state=save_state, clock=clock
+            leased,
+            namespace,
+            newest_timestamps,
+            self.roll_scheduler,
+            save_state=save_state,
+            clock=clock,
         )
-        interval = settings.index_interval_bytes
         self._swapper = Swapper(
             leased,
             namespace,
             self.reader,
-            index_interval_bytes=interval,
+            index_interval_bytes=settings.index_interval_bytes,
             save_state=save_state,
             random=random,
         )
+        self.compaction = self._new_compaction(open_worker, newest_timestamps)
         self._wal: WalWriter | None = None
+
+    def _new_writer(self, save_state: Callable[[PartitionLog], Awaitable[None]]) -> SegmentWriter:
+        return SegmentWriter(
+            self._leased_store,
+            self._namespace,
+            index_interval_bytes=self._settings.index_interval_bytes,
+            save_state=save_state,
+            clock=self._clock,
+            counters=self.counters,
+        )
+
+    def _new_compaction(
+        self, open_worker: Callable[[], Worker], newest_timestamps: NewestTimestamps
+    ) -> CompactionScheduler | None:
+        if self._settings.compaction is None:
+            return None
+        return CompactionScheduler(
+            self._leased_store,
+            self._namespace,
+            open_worker(),
+            newest_timestamps,
+            self._settings.compaction,
+            logs=self._all_logs,
+            swap=self._swapper.swap,
+            clock=self._clock,
+            counters=self.counters,
+            random=self._random,
+        )
 
     @property
     def wal(self) -> WalWriter:
@@ -256,7 +288,7 @@ class StorageEngine:
 
     async def swap_segments(self, log: PartitionLog, staged_prefix: str) -> SwapResult:
         """Replace segments by those that a job has staged."""
-        return await self._swapper.swap(log, staged_prefix)
+        return await self._swapper.swap_staged(log, staged_prefix)
 
     def remove(self, log: PartitionLog) -> None:
         """Stop serving a log."""
@@ -302,10 +334,18 @@ class StorageEngine:
     # --- background work ------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Roll, trim and apply retention in the background, until cancelled."""
+        """Roll, trim, compact and apply retention in the background, until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.roll_scheduler.run())
-            group.create_task(self._enforce_retention())
+            group.create_task(
+                self.retention.run(
+                    self._all_logs,
+                    interval_ms=self._settings.retention_check_interval_ms,
+                    producer_expiration_ms=self._settings.producer_expiration_ms,
+                )
+            )
+            if self.compaction is not None:
+                group.create_task(self.compaction.run())
 
     async def stop(self, *, flush_seconds: float, roll_seconds: float) -> None:
         """Make everything durable, and roll as much as time allows."""
@@ -346,20 +386,6 @@ class StorageEngine:
             self._wal.abort()
         self._swapper.close()
         self.reader.close()
-
-    async def _enforce_retention(self) -> None:
-        while True:
-            await asyncio.sleep(self._settings.retention_check_interval_ms / 1000)
-            for log in self._all_logs():
-                facts = {"topic": log.topic, "partition": log.partition}
-                try:
-                    log.producers.expire(self._clock(), self._settings.producer_expiration_ms)
-                    await self.retention.enforce(log)
-                except KafscaleError as error:
-                    logger.warning("retention failed", **facts, error=str(error))
-                except Exception:
-                    # A boundary: an error of one log must not stop the retention of the others.
-                    logger.exception("retention failed", **facts)
 
     def _all_logs(self) -> list[PartitionLog]:
         return list(self.logs)

@@ -166,6 +166,10 @@ offsets.groupCommitBytesPerSecond | 1048576  | KAFSCALE_OFFSETS_GROUP_COMMIT_BYT
 topics.autoCreate             | true         | KAFSCALE_AUTO_CREATE_TOPICS
 topics.autoCreatePartitions   | 1            | KAFSCALE_AUTO_CREATE_PARTITIONS
 compression.type              | snappy       | KAFSCALE_COMPRESSION_TYPE
+compaction.enabled            | true         | KAFSCALE_COMPACTION_ENABLED
+compaction.intervalMs         | 15000        | KAFSCALE_COMPACTION_INTERVAL_MS
+compaction.maxMemoryBytes     | 134217728    | KAFSCALE_COMPACTION_MAX_MEMORY_BYTES
+compaction.bytesPerSecond     | 33554432     | KAFSCALE_COMPACTION_BYTES_PER_SECOND
 logging.level                 | info         | KAFSCALE_LOG_LEVEL
 logging.format                | json         | KAFSCALE_LOGGING_FORMAT
 logging.auditFile             |              | KAFSCALE_LOGGING_AUDIT_FILE

@@ -1,9 +1,5 @@
 """The scan of produced records, compiled and interpreted, compared with the reader for tools."""
 
-import importlib.util
-from importlib.machinery import SourceFileLoader
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,21 +8,12 @@ from kafscale.errors import InvalidRecordError
 from kafscale.records import BatchView, Header, Record, build, iterate, scan
 from kafscale.records.batch import HEADER_BYTES, MAX_TIMESTAMP_POSITION
 from unit.records.examples import RECORDS, record_lists, rewritten
+from unit.records.interpreted import interpreted
 
 ANY_TIMESTAMP = (scan.INT64_MIN, scan.INT64_MAX)
 
 
-def _interpreted():
-    """The module as it runs where there is no C compiler."""
-    source = str(Path(scan.__file__).with_name("scan.py"))
-    loader = SourceFileLoader("interpreted_scan", source)
-    spec = importlib.util.spec_from_loader(loader.name, loader, origin=source)
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
-MODULES = {"as installed": scan, "interpreted": _interpreted()}
+MODULES = {"as installed": scan, "interpreted": interpreted(scan)}
 every_module = pytest.mark.parametrize("module", MODULES.values(), ids=MODULES)
 
 

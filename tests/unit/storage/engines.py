@@ -6,6 +6,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from doubles import virtual_time
+from doubles.local_worker import LocalWorker
 from kafscale.records import BatchView, Record, TimestampType, build, split
 from kafscale.records.checksum import Buffer
 from kafscale.storage.engine import EngineSettings, StorageEngine
@@ -126,6 +127,7 @@ def new_engine(
         clock=virtual_time.clock_ms,
         random=Random(0),
         is_lease_valid=is_lease_valid,
+        open_worker=LocalWorker,
     )
 
 

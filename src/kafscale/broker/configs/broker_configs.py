@@ -141,6 +141,30 @@ _BROKER_CONFIGS = (
         "The size at which a segment is complete.",
     ),
     _BrokerConfig(
+        "log.cleaner.backoff.ms",
+        "compaction.intervalMs",
+        ConfigType.LONG,
+        "How long the broker waits until it checks again which logs to compact.",
+    ),
+    _BrokerConfig(
+        "log.cleaner.dedupe.buffer.size",
+        "compaction.maxMemoryBytes",
+        ConfigType.LONG,
+        "The memory for the keys of the log that is compacted.",
+    ),
+    _BrokerConfig(
+        "log.cleaner.enable",
+        "compaction.enabled",
+        ConfigType.BOOLEAN,
+        "Whether the broker compacts topics with cleanup.policy=compact.",
+    ),
+    _BrokerConfig(
+        "log.cleaner.io.max.bytes.per.second",
+        "compaction.bytesPerSecond",
+        ConfigType.DOUBLE,
+        "How much the broker reads and writes for compaction.",
+    ),
+    _BrokerConfig(
         "max.connections",
         "network.maxConnections",
         ConfigType.INT,

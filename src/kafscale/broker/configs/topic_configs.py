@@ -17,6 +17,7 @@ from kafscale.metadata.topics.config_validation import COMPACT, DELETE, TopicDef
 from kafscale.protocol.messages.describe_configs import ConfigSynonym, DescribedConfig
 from kafscale.protocol.messages.incremental_alter_configs import ConfigToAlter
 from kafscale.records import Codec, TimestampType
+from kafscale.storage.compaction.rules import CompactionRules
 from kafscale.storage.log.config import LogSettings
 
 _TIMESTAMP_TYPES: Final = {
@@ -103,9 +104,12 @@ def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
     if not has_delete_policy:
         values["retention.ms"] = values["retention.bytes"] = _FOREVER
     compression = values["compression.type"]
+    compaction = _compaction(values) if COMPACT in policies else None
+    segment_ms = int(values["segment.ms"])
     return LogSettings(
         segment_bytes=int(values["segment.bytes"]),
-        segment_ms=int(values["segment.ms"]),
+        # As in Kafka, so that records are compacted in time.
+        segment_ms=min(segment_ms, compaction.lag_ms_max) if compaction else segment_ms,
         retention_ms=int(values["retention.ms"]),
         retention_bytes=int(values["retention.bytes"]),
         message_bytes_max=int(values["max.message.bytes"]),
@@ -114,7 +118,16 @@ def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
         timestamp_before_max_ms=int(values["message.timestamp.before.max.ms"]),
         compression=None if compression in _AS_SENT else Codec[compression.upper()],
         has_delete_policy=has_delete_policy,
-        requires_keys=COMPACT in policies,
+        compaction=compaction,
+    )
+
+
+def _compaction(values: Mapping[str, str]) -> CompactionRules:
+    return CompactionRules(
+        delete_retention_ms=int(values["delete.retention.ms"]),
+        dirty_ratio_min=float(values["min.cleanable.dirty.ratio"]),
+        lag_ms_min=int(values["min.compaction.lag.ms"]),
+        lag_ms_max=int(values["max.compaction.lag.ms"]),
     )
 
 

@@ -130,3 +130,28 @@ class Compression:
     type: str = setting("snappy", Choice(("none", "gzip", "snappy", "lz4", "zstd")))
     """The codec for batches that arrive uncompressed, applied when a segment is written; compressed
     batches are stored as they are. `snappy` saves much space for little CPU time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compaction:
+    """Compaction of topics with `cleanup.policy=compact`, by the brokers that own their partitions.
+
+    It is Kafka's log cleaner, and runs in a process of its own with a low priority.
+    """
+
+    enabled: bool = setting(True, Boolean(), variables=("KAFSCALE_COMPACTION_ENABLED",))
+    """Whether brokers compact. With false, only the Spark job `compact` does. True, because topics
+    of Kafka Connect, Kafka Streams and schema registries would grow for ever otherwise."""
+
+    interval_ms: int = setting(15 * SECOND_MS, Duration(100, 24 * HOUR_MS))
+    """How long a broker waits until it checks again which partitions are due. In milliseconds. 15
+    seconds, as in Kafka."""
+
+    memory_bytes_max: int = setting(128 * MIB, Size(MIB, 64 * GIB), key="maxMemoryBytes")
+    """The memory for the keys of one partition, in bytes. 128 MiB, as in Kafka, are enough for some
+    600,000 keys of 30 bytes; of more keys, a part is compacted at a time. The segments that are
+    being compacted take more."""
+
+    bytes_per_second: int = setting(32 * MIB, Size(64 * KIB, TIB))
+    """How much a broker reads and writes for compaction, in bytes per second. 32 MiB leave most of
+    a network connection to clients."""

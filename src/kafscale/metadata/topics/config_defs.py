@@ -4,8 +4,7 @@ Every config has one of three effects:
 
 * An applied config accepts any value of its type, and the logs of the topic use it.
 * An accepted config accepts any value of its type, because Kafscale guarantees what each value
-  promises: min.insync.replicas is met by storage that is durable before it acknowledges, and
-  configs of the log cleaner are used by the Spark job that compacts topics.
+  promises: min.insync.replicas is met by storage that is durable before it acknowledges.
 * A fixed config accepts its default only. Any other value would promise what Kafscale does not do,
   and is rejected.
 """
@@ -66,7 +65,7 @@ _ROWS: Final = (
         "delete",
         synonym="log.cleanup.policy",
         documentation="What happens to old records: delete removes them by retention.ms and"
-        " retention.bytes; compact keeps the newest of each key, whenever the compact job runs.",
+        " retention.bytes; compact keeps the newest of each key.",
     ),
     TopicConfig(
         APPLIED,
@@ -154,7 +153,7 @@ _ROWS: Final = (
         " them, before acks=all is acknowledged.",
     ),
     TopicConfig(
-        ACCEPTED,
+        APPLIED,
         "delete.retention.ms",
         _MILLISECONDS,
         "86400000",
@@ -162,7 +161,7 @@ _ROWS: Final = (
         documentation="How long a compacted topic keeps tombstones.",
     ),
     TopicConfig(
-        ACCEPTED,
+        APPLIED,
         "max.compaction.lag.ms",
         Integer(1),
         str(LONG_MAX),
@@ -170,7 +169,7 @@ _ROWS: Final = (
         documentation="The longest time that a record stays uncompacted.",
     ),
     TopicConfig(
-        ACCEPTED,
+        APPLIED,
         "min.compaction.lag.ms",
         _MILLISECONDS,
         "0",
@@ -178,7 +177,7 @@ _ROWS: Final = (
         documentation="The shortest time that a record stays uncompacted.",
     ),
     TopicConfig(
-        ACCEPTED,
+        APPLIED,
         "min.cleanable.dirty.ratio",
         Ratio(),
         "0.5",

@@ -200,6 +200,19 @@ class LogCounters:
         """Blocks of segments in the cache."""
 
 
+class CompactionStatus(NamedTuple):
+    """What this broker has compacted."""
+
+    runs: int = 0
+    failures: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    bytes_reclaimed: int = 0
+    records_removed: int = 0
+    dirty_ratios: Mapping[str, float] = {}
+    """By compacted topic, the largest of its partitions on this broker."""
+
+
 class ClusterStatus(NamedTuple):
     """The role of a broker in the cluster."""
 
@@ -258,6 +271,8 @@ class Counters:
         """Topic, partition and bytes that are not durable yet; called at scrape time."""
         self.stored_bytes: Callable[[], Iterable[tuple[str, int, int]]] = tuple
         """Topic, partition and stored bytes of owned partitions; called at scrape time."""
+        self.compaction: Callable[[], CompactionStatus] = CompactionStatus
+        """Called at scrape time."""
         self.certificates: Callable[[], Iterable[tuple[str, str, float]]] = tuple
         """Setting, file and expiration of certificates, in seconds since 1970; called at scrape
         time."""

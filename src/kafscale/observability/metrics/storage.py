@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from kafscale.observability.metrics.cardinality import TOPIC_SERIES_MAX, limit_series
 from kafscale.observability.metrics.counters import Counters, StoreHealth
 from kafscale.observability.metrics.metric import BrokerMetric, Series, counter, gauge
 
@@ -10,6 +11,18 @@ def _operations(counters: Counters) -> Series:
     for operation, operation_counters in counters.by_operation.items():
         yield (operation, "success"), operation_counters.succeeded
         yield (operation, "error"), operation_counters.failed
+
+
+def _compactions(counters: Counters) -> Series:
+    compaction = counters.compaction()
+    yield ("success",), compaction.runs
+    yield ("error",), compaction.failures
+
+
+def _compaction_bytes(counters: Counters) -> Series:
+    compaction = counters.compaction()
+    yield ("read",), compaction.bytes_read
+    yield ("write",), compaction.bytes_written
 
 
 STORAGE_METRICS: Final = (
@@ -91,5 +104,39 @@ STORAGE_METRICS: Final = (
         "kafscale_storage_damaged_reads_total",
         "Reads that found a damaged segment; Fetch answers them with CORRUPT_MESSAGE.",
         lambda counters: counters.log.damaged_reads,
+    ),
+    BrokerMetric(
+        "kafscale_compaction_runs_total",
+        "counter",
+        ("status",),
+        "Compactions of a partition by this broker.",
+        _compactions,
+    ),
+    BrokerMetric(
+        "kafscale_compaction_bytes_total",
+        "counter",
+        ("operation",),
+        "Bytes of segments that compaction has read and written.",
+        _compaction_bytes,
+    ),
+    counter(
+        "kafscale_compaction_reclaimed_bytes_total",
+        "By how many bytes compaction has made segments smaller.",
+        lambda counters: counters.compaction().bytes_reclaimed,
+    ),
+    counter(
+        "kafscale_compaction_removed_records_total",
+        "Records that compaction has removed, because newer ones have their keys.",
+        lambda counters: counters.compaction().records_removed,
+    ),
+    BrokerMetric(
+        "kafscale_compaction_dirty_ratio",
+        "gauge",
+        ("topic",),
+        "Share of the bytes of a compacted topic that is not compacted yet: the largest of its"
+        " partitions on this broker, at the last check.",
+        lambda counters: limit_series(
+            counters.compaction().dirty_ratios, TOPIC_SERIES_MAX, lambda topic: (topic,), max
+        ),
     ),
 )

@@ -3,6 +3,7 @@
 import msgspec
 
 from kafscale.records import Codec, TimestampType
+from kafscale.storage.compaction.rules import CompactionRules
 
 
 class LogSettings(msgspec.Struct, frozen=True, gc=False):
@@ -23,9 +24,14 @@ class LogSettings(msgspec.Struct, frozen=True, gc=False):
     """Codec for batches that arrive uncompressed, applied when rolling; None: no compression."""
     has_delete_policy: bool = True
     """Whether `cleanup.policy` contains `delete`, so that records may be deleted from the start."""
-    requires_keys: bool = False
-    """Whether `cleanup.policy` contains `compact`, so that every record needs a key."""
+    compaction: CompactionRules | None = None
+    """How to compact, if `cleanup.policy` contains `compact`."""
     timestamp_after_max_ms: int = 2**63 - 1
     """How far a CreateTime may be in the future (`message.timestamp.after.max.ms`)."""
     timestamp_before_max_ms: int = 2**63 - 1
     """How far a CreateTime may be in the past (`message.timestamp.before.max.ms`)."""
+
+    @property
+    def requires_keys(self) -> bool:
+        """Whether every record needs a key, because the topic is compacted."""
+        return self.compaction is not None

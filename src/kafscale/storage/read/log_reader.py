@@ -198,7 +198,8 @@ class LogReader:
             return [], offset
         limit = start.position + bytes_max
         stop = await self._stop(key, entries, start, limit, body_end)
-        if await self._extends_past_next(key, segment, stop):
+        is_past_next = await self._extends_past_next(key, segment, stop)
+        if is_past_next:
             stop = await self._last_below(key, entries, start, limit, segment.next_offset)
         blocks = await self._blocks.blocks(key, start.position, stop.end)
         if not blocks[0].start:
@@ -206,7 +207,8 @@ class LogReader:
         end = await self._verify(key, blocks, start, stop)
         self._read_ahead(log, segment, end.position)
         slices = pieces(blocks, start.position, end.position)
-        return slices, end.offset if end.position < body_end else segment.next_offset
+        is_exact = is_past_next or end.position < body_end
+        return slices, end.offset if is_exact else segment.next_offset
 
     @staticmethod
     async def _verify(

@@ -5,19 +5,19 @@ store records it, then the objects are deleted. Objects that remain below the st
 or a failure are deleted at the next check. A deletion that takes effect late is harmless, too: keys
 below the log start offset are never used again.
 
-Each segment's newest timestamp is read from its index once, and kept in memory. Segments are
-deleted before anything is rolled, so that retention works while the store accepts no segments.
+Segments are deleted before anything is rolled, so that retention works while the store accepts no
+segments.
 
 Readers without metadata (Spark) derive the log start offset from the first segment. If it differs,
 or if no segment is left, a small log start object contains it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 
-from kafscale.aio.gather import map_limited
 from kafscale.errors import (
     DamagedObjectError,
+    KafscaleError,
     ObjectChangedError,
     ObjectExistsError,
     ObjectNotFoundError,
@@ -29,7 +29,7 @@ from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.store import ObjectStore
-from kafscale.storage.read.log_reader import LogReader
+from kafscale.storage.segments.newest_timestamps import PARALLEL_READS_MAX, NewestTimestamps
 from kafscale.storage.segments.roll_scheduler import RollScheduler
 from kafscale.storage.segments.segment_writer import RollReason
 
@@ -46,9 +46,6 @@ DELETIONS_MAX = 333
 WRITES_MAX = 5
 """How often a log start object is written again, if it changed between a read and the write."""
 
-PARALLEL_READS_MAX = 16
-"""How many indexes are read at once, while the segments before have expired."""
-
 
 class Retention:
     """Applies the retention of topics, and DeleteRecords."""
@@ -57,7 +54,7 @@ class Retention:
         self,
         store: ObjectStore,
         namespace: str,
-        reader: LogReader,
+        newest_timestamps: NewestTimestamps,
         roll_scheduler: RollScheduler,
         *,
         save_state: Callable[[PartitionLog], Awaitable[None]],
@@ -65,10 +62,31 @@ class Retention:
     ) -> None:
         self._store = store
         self._namespace = namespace
-        self._reader = reader
+        self._newest_timestamps = newest_timestamps
         self._roll_scheduler = roll_scheduler
         self._save_state = save_state
         self._clock = clock
+
+    async def run(
+        self,
+        logs: Callable[[], Iterable[PartitionLog]],
+        *,
+        interval_ms: int,
+        producer_expiration_ms: int,
+    ) -> None:
+        """Apply retention to all logs, and forget old producers, until cancelled."""
+        while True:
+            await asyncio.sleep(interval_ms / 1000)
+            for log in logs():
+                facts = {"topic": log.topic, "partition": log.partition}
+                try:
+                    log.producers.expire(self._clock(), producer_expiration_ms)
+                    await self.enforce(log)
+                except KafscaleError as error:
+                    logger.warning("retention failed", **facts, error=str(error))
+                except Exception:
+                    # A boundary: an error of one log must not stop the retention of the others.
+                    logger.exception("retention failed", **facts)
 
     async def enforce(self, log: PartitionLog) -> None:
         """Apply a topic's retention to one of its logs."""
@@ -117,22 +135,10 @@ class Retention:
             elif segments.newest_ms(first) is not None:
                 break
             else:
-                await self._load_newest_ms(log, segments.some(first, parallel))
+                await self._newest_timestamps.load(log, segments.some(first, parallel))
                 parallel = min(2 * parallel, PARALLEL_READS_MAX)
             await asyncio.sleep(0)
         return start_offset
-
-    async def _load_newest_ms(self, log: PartitionLog, segments: Sequence[Segment]) -> None:
-        """Read the newest timestamps of segments, or when they were written if they have none."""
-
-        async def load(segment: Segment) -> None:
-            newest_ms = (await self._reader.index(log, segment)).max_timestamp_ms
-            if newest_ms is None or newest_ms < 0:
-                key = object_keys.segment_key(*self._location(log), segment.base_offset)
-                newest_ms = (await self._store.head(key)).modified_ms
-            log.segments.set_newest_ms(segment, newest_ms)
-
-        await map_limited(load, segments, PARALLEL_READS_MAX)
 
     async def _delete_segments(self, log: PartitionLog) -> None:
         """Delete the segments below the log start offset, unless a swap or a transfer runs."""

@@ -1,4 +1,7 @@
-"""Validation of the segments that a job has staged for a partition.
+"""Validation of the segments that are to replace some of a partition.
+
+A job stages them in the bucket (`Staging`); the owner's own compaction has them in memory
+(`BuiltSegment`).
 
 Invariants of staged segments: each is undamaged and begins at the offset in its key; they are
 contiguous; together they span exactly a range of whole segments of the log, none of them below the
@@ -9,6 +12,7 @@ deleted before: see `swap`. Violations raise `InvalidRequestError`.
 import asyncio
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Protocol
 
 import msgspec
 
@@ -31,6 +35,47 @@ class StagedSegment(msgspec.Struct, frozen=True, gc=False):
     max_timestamp_ms: int
 
 
+class SegmentSource(Protocol):
+    """Where a swap gets its new segments from."""
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """The objects to delete after the swap."""
+
+    async def load(self) -> list[StagedSegment]:
+        """Read and validate the new segments; return them in order."""
+
+    async def read(self, key: str) -> tuple[memoryview, segment_format.Segment]:
+        """Read an undamaged new segment."""
+
+
+class BuiltSegment:
+    """One new segment in memory, made of segments of this log.
+
+    `swap_count` is that of the log when those were read: if they were replaced since, what was made
+    of them may be older than what it would replace.
+    """
+
+    keys: Sequence[str] = ()
+
+    def __init__(self, log: PartitionLog, data: memoryview, swap_count: int) -> None:
+        self._log = log
+        self._data = data
+        self._swap_count = swap_count
+        self._name = f"the new segment of {log.topic}/{log.partition}"
+
+    async def load(self) -> list[StagedSegment]:
+        if self._log.swap_count != self._swap_count:
+            raise InvalidRequestError(
+                f"segments of {self._log.topic}/{self._log.partition} were replaced meanwhile"
+            )
+        data, segment = await self.read(self._name)
+        return [_staged(self._name, data, segment)]
+
+    async def read(self, key: str) -> tuple[memoryview, segment_format.Segment]:
+        return await _read(key, self._data)
+
+
 class Staging:
     """The segments staged under a prefix for one partition."""
 
@@ -39,8 +84,12 @@ class Staging:
         self._namespace = namespace
         self._log = log
         self._prefix = prefix
-        self.keys: list[str] = []
+        self._keys: list[str] = []
+
+    @property
+    def keys(self) -> Sequence[str]:
         """All staged objects, including indexes, which are ignored and built again."""
+        return self._keys
 
     async def load(self) -> list[StagedSegment]:
         """Read and validate the staged segments; return them in order."""
@@ -53,7 +102,7 @@ class Staging:
                     raise InvalidRequestError(
                         f"{item.key} is not a segment of {directory}/{partition}"
                     )
-                self.keys.append(item.key)
+                self._keys.append(item.key)
                 if not ref.is_index:
                     segments.append(await self._check(item.key, ref.base_offset))
         if not segments:
@@ -72,49 +121,56 @@ class Staging:
             raise InvalidRequestError(
                 f"{key} begins at offset {segment.header.base_offset}, not {base_offset}"
             )
-        return StagedSegment(
-            key,
-            base_offset,
-            segment.footer.last_offset + 1,
-            len(data),
-            segment.footer.checksum,
-            max(batch.max_timestamp_ms for batch in segment.batches),
-        )
+        return _staged(key, data, segment)
 
     async def read(self, key: str) -> tuple[memoryview, segment_format.Segment]:
-        """Read an undamaged staged segment."""
-        data = await self._store.get(key)
-        try:
-            return data, await asyncio.to_thread(segment_format.read, key, data)
-        except DamagedObjectError as error:
-            raise InvalidRequestError(f"damaged staged segment: {error}") from error
+        return await _read(key, await self._store.get(key))
 
-    def segments_to_replace(self, staged: Sequence[StagedSegment]) -> list[Segment]:
-        """The segments of the log that the staged ones span."""
-        start_offset, end_offset = staged[0].base_offset, staged[-1].next_offset
-        replaced = [
-            segment
-            for segment in self._log.segments
-            if start_offset <= segment.base_offset and segment.next_offset <= end_offset
-        ]
-        if (
-            not replaced
-            or replaced[0].base_offset != start_offset
-            or replaced[-1].next_offset != end_offset
-        ):
-            raise InvalidRequestError(
-                f"staged offsets {start_offset} to {end_offset - 1} do not span whole segments of"
-                f" {self._log.topic}/{self._log.partition}"
-            )
-        if replaced[0].next_offset <= self._log.start_offset:
-            raise InvalidRequestError(
-                f"staged offsets begin at {start_offset}, in a segment below the log start offset"
-                f" {self._log.start_offset}, which is about to be deleted"
-            )
-        new = {each.base_offset for each in staged} - {each.base_offset for each in replaced}
-        if new:
-            raise InvalidRequestError(
-                f"staged segments begin at {sorted(new)}, where no segment of"
-                f" {self._log.topic}/{self._log.partition} begins"
-            )
-        return replaced
+
+async def _read(key: str, data: memoryview) -> tuple[memoryview, segment_format.Segment]:
+    try:
+        return data, await asyncio.to_thread(segment_format.read, key, data)
+    except DamagedObjectError as error:
+        raise InvalidRequestError(f"damaged staged segment: {error}") from error
+
+
+def _staged(key: str, data: memoryview, segment: segment_format.Segment) -> StagedSegment:
+    return StagedSegment(
+        key,
+        segment.header.base_offset,
+        segment.footer.last_offset + 1,
+        len(data),
+        segment.footer.checksum,
+        max(batch.max_timestamp_ms for batch in segment.batches),
+    )
+
+
+def segments_to_replace(log: PartitionLog, staged: Sequence[StagedSegment]) -> list[Segment]:
+    """The segments of the log that the staged ones span."""
+    start_offset, end_offset = staged[0].base_offset, staged[-1].next_offset
+    replaced = [
+        segment
+        for segment in log.segments
+        if start_offset <= segment.base_offset and segment.next_offset <= end_offset
+    ]
+    if (
+        not replaced
+        or replaced[0].base_offset != start_offset
+        or replaced[-1].next_offset != end_offset
+    ):
+        raise InvalidRequestError(
+            f"staged offsets {start_offset} to {end_offset - 1} do not span whole segments of"
+            f" {log.topic}/{log.partition}"
+        )
+    if replaced[0].next_offset <= log.start_offset:
+        raise InvalidRequestError(
+            f"staged offsets begin at {start_offset}, in a segment below the log start offset"
+            f" {log.start_offset}, which is about to be deleted"
+        )
+    new = {each.base_offset for each in staged} - {each.base_offset for each in replaced}
+    if new:
+        raise InvalidRequestError(
+            f"staged segments begin at {sorted(new)}, where no segment of"
+            f" {log.topic}/{log.partition} begins"
+        )
+    return replaced

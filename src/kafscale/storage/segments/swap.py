@@ -50,7 +50,12 @@ from kafscale.storage.objects.comparison import is_equal
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.read.log_reader import LogReader
 from kafscale.storage.segments.segment_writer import retry_while_open
-from kafscale.storage.segments.staging import StagedSegment, Staging
+from kafscale.storage.segments.staging import (
+    SegmentSource,
+    StagedSegment,
+    Staging,
+    segments_to_replace,
+)
 
 logger = get_logger(__name__)
 
@@ -73,7 +78,7 @@ class _Swap(msgspec.Struct, frozen=True):
     """The old segments and the staged ones that replace them."""
 
     log: PartitionLog
-    staging: Staging
+    source: SegmentSource
     old: list[Segment]
     new: list[StagedSegment]
     listed: Mapping[int, ObjectInfo]
@@ -114,9 +119,13 @@ class Swapper:
         self._random = random
         self._swaps: set[asyncio.Task[SwapResult]] = set()
 
-    async def swap(self, log: PartitionLog, staged_prefix: str) -> SwapResult:
+    async def swap_staged(self, log: PartitionLog, staged_prefix: str) -> SwapResult:
         """Swap in the segments staged under a prefix, or raise `InvalidRequestError`."""
-        swap = asyncio.get_running_loop().create_task(self._swap(log, staged_prefix))
+        return await self.swap(log, Staging(self._store, self._namespace, log, staged_prefix))
+
+    async def swap(self, log: PartitionLog, source: SegmentSource) -> SwapResult:
+        """Swap in new segments, or raise `InvalidRequestError`."""
+        swap = asyncio.get_running_loop().create_task(self._swap(log, source))
         self._swaps.add(swap)
         swap.add_done_callback(self._on_done)
         return await asyncio.shield(swap)
@@ -131,19 +140,19 @@ class Swapper:
         if not swap.cancelled():
             swap.exception()  # Mark it as retrieved: the requester may have disconnected.
 
-    async def _swap(self, log: PartitionLog, staged_prefix: str) -> SwapResult:
-        staging = Staging(self._store, self._namespace, log, staged_prefix)
+    async def _swap(self, log: PartitionLog, source: SegmentSource) -> SwapResult:
         async with log.segments_lock:
             log.check_open()
             log.check_not_paused()
-            new = await staging.load()
-            swap = await self._prepare(log, staging, new)
+            new = await source.load()
+            swap = await self._prepare(log, source, new)
             await self._write(swap)
             # Readers of the tail must see the new content from now on.
             log.tail.evict_below(new[-1].next_offset)
             await self._delete_old(swap)
             await self._retry(log, "partition state", lambda: self._save_state(log))
-        await self._store.delete(staging.keys)
+        if source.keys:
+            await self._store.delete(source.keys)
         logger.info(
             "segments swapped",
             topic=log.topic,
@@ -153,10 +162,10 @@ class Swapper:
         return swap.result
 
     async def _prepare(
-        self, log: PartitionLog, staging: Staging, new: list[StagedSegment]
+        self, log: PartitionLog, source: SegmentSource, new: list[StagedSegment]
     ) -> _Swap:
         """List the partition, and find what the swap replaces and what earlier ones have left."""
-        old = staging.segments_to_replace(new)
+        old = segments_to_replace(log, new)
         # Read before the listing: segments that are rolled meanwhile are not left by a crash.
         known, end_offset = {each.base_offset for each in log.segments}, log.segments.end_offset
         listed: dict[int, ObjectInfo] = {}
@@ -174,7 +183,7 @@ class Swapper:
                         outdated.append(item.key)  # A crash left it there.
                     elif not is_index:
                         listed[base_offset] = item
-        return _Swap(log, staging, old, new, listed, outdated)
+        return _Swap(log, source, old, new, listed, outdated)
 
     # --- writing ------------------------------------------------------------------------------
 
@@ -192,7 +201,7 @@ class Swapper:
         )
         for number in reversed(range(len(swap.new))):
             new = swap.new[number]
-            data, segment = await swap.staging.read(new.key)
+            data, segment = await swap.source.read(new.key)
             if segment.footer.checksum != new.checksum:
                 raise InvalidRequestError(f"{new.key} changed during the swap")
             entries = await asyncio.to_thread(

@@ -4,7 +4,7 @@ import pytest
 
 import kafscale
 from kafscale.observability.metrics.broker import ADMIN_APIS, BROKER_METRICS, Metrics
-from kafscale.observability.metrics.counters import ClusterStatus, DatabaseSpace
+from kafscale.observability.metrics.counters import ClusterStatus, CompactionStatus, DatabaseSpace
 from kafscale.protocol.apis import BY_NAME
 from unit.observability.scraping import scrape, values
 
@@ -31,6 +31,7 @@ def busy():
     metrics.group_lags = lambda: [("readers", "orders", 0, 3)]
     metrics.stored_bytes = lambda: [("orders", 0, 4096)]
     metrics.buffered_bytes = lambda: [("orders", 0, 17)]
+    metrics.compaction = lambda: CompactionStatus(dirty_ratios={"orders": 0.5})
     return metrics
 
 

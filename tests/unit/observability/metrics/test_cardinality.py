@@ -10,6 +10,7 @@ from kafscale.observability.metrics.cardinality import (
     PARTITION_SERIES_MAX,
     TOPIC_SERIES_MAX,
 )
+from kafscale.observability.metrics.counters import CompactionStatus
 from unit.observability.scraping import scrape, values
 
 TOPICS = TOPIC_SERIES_MAX + 7
@@ -43,6 +44,9 @@ def crowded():
         (f"topic-{topic}", partition, 100)
         for topic in range(TOPICS)
         for partition in range(PARTITIONS)
+    )
+    metrics.compaction = lambda: CompactionStatus(
+        dirty_ratios={f"topic-{topic}": topic / TOPICS for topic in range(TOPICS)}
     )
     return metrics
 
@@ -88,7 +92,7 @@ def test_exposition_is_bounded(crowded):
     histogram = 14
     assert lines < (
         9 * (PARTITION_SERIES_MAX + 1)
-        + 5 * histogram * (TOPIC_SERIES_MAX + 1)
+        + (5 * histogram + 1) * (TOPIC_SERIES_MAX + 1)
         + 2 * (GROUP_SERIES_MAX + 1)
         + LAG_SERIES_MAX
         + 1000

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 from kafscale.records import BatchView, Record, build, iterate
 from kafscale.records.batch import DELETE_HORIZON_BIT
-from kafscale.spark.jobs.compact.dirty_ratio import write_checkpoint
 from kafscale.spark.jobs.compact.job import CompactSettings, choose
 from kafscale.spark.jobs.compact.key_scan import scan_keys
 from kafscale.spark.jobs.compact.plan import CompactionPlan
@@ -20,6 +19,7 @@ from kafscale.spark.plan.task_planner import OffsetRange, plan
 from kafscale.spark.read.bucket_listing import list_bucket
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.storage import topic_catalog
+from kafscale.storage.compaction.checkpoint import write_checkpoint
 from kafscale.storage.formats import object_keys, segment, wal_object
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
@@ -157,7 +157,11 @@ class KeyedLog:
             self._swap(each)
         ends = planned.clean_ends(counts, [SwapOutcome(each) for each in staged], [])
         for topic, own in ends.items():
-            write_checkpoint(self.store, self.location.namespace, topic, TOPIC_ID, own)
+            self.store.run(
+                lambda store, topic=topic, own=own: write_checkpoint(
+                    store, self.location.namespace, topic, TOPIC_ID, own
+                )
+            )
         return staged
 
     def find_survivors(

@@ -1,16 +1,11 @@
 """Which partitions to compact, and up to which offset: the rules of Kafka's log cleaner.
 
-    log start … clean end … cleanable end … log end
-    |  compacted earlier  |  dirty  |  head: not rewritten, but its keys count as newer
-
-A partition is due if the dirty share of its cleanable bytes exceeds `min.cleanable.dirty.ratio`, or
-if a dirty record is older than `max.compaction.lag.ms`. The head consists of records that are not
-in segments yet, and of records younger than `min.compaction.lag.ms` with all that follow them.
-Pure: `dirty_ratio` reads timestamps and checkpoints from the bucket.
+The rules are those by which brokers compact, too: see `storage.compaction.rules`. The keys of the
+head, which is not rewritten, count as newer. Pure: `dirty_ratio` reads timestamps from the bucket.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import msgspec
 
@@ -22,25 +17,14 @@ from kafscale.spark.jobs.shared.segment_group import (
     segments_of,
 )
 from kafscale.spark.plan.offset_map import Extent, PartitionOffsets
+from kafscale.storage.compaction.rules import CompactionRules
 from kafscale.text.topic_partition import TopicPartition
 
-DELETE_RETENTION_MS: Final = 24 * 3600 * 1000
-DIRTY_RATIO_MIN: Final = 0.5
-LONG_MAX: Final = 2**63 - 1
 
-
-class CleanupPolicy(msgspec.Struct, frozen=True):
+class CleanupPolicy(CompactionRules, frozen=True):
     """The configs of a topic that control compaction; the defaults are Kafka's."""
 
     is_compacted: bool = False
-    delete_retention_ms: int = DELETE_RETENTION_MS
-    """How long tombstones stay after the first compaction that sees them."""
-    dirty_ratio_min: float = DIRTY_RATIO_MIN
-    """Compact if a larger share of the cleanable bytes is dirty."""
-    lag_ms_min: int = 0
-    """Do not compact younger records."""
-    lag_ms_max: int = LONG_MAX
-    """Compact older dirty records, whatever the dirty ratio."""
     segment_bytes: int = SEGMENT_BYTES_DEFAULT
 
     @classmethod
@@ -51,14 +35,22 @@ class CleanupPolicy(msgspec.Struct, frozen=True):
         True
         """
         policies = [word.strip() for word in configs.get("cleanup.policy", "").split(",")]
+        values = {
+            field: convert(configs[name])
+            for name, (field, convert) in _FIELDS.items()
+            if name in configs
+        }
         return cls(
-            "compact" in policies,
-            int(configs.get("delete.retention.ms", DELETE_RETENTION_MS)),
-            float(configs.get("min.cleanable.dirty.ratio", DIRTY_RATIO_MIN)),
-            int(configs.get("min.compaction.lag.ms", 0)),
-            int(configs.get("max.compaction.lag.ms", LONG_MAX)),
-            segment_bytes_of(configs),
+            **values, is_compacted="compact" in policies, segment_bytes=segment_bytes_of(configs)
         )
+
+
+_FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
+    "delete.retention.ms": ("delete_retention_ms", int),
+    "min.cleanable.dirty.ratio": ("dirty_ratio_min", float),
+    "min.compaction.lag.ms": ("lag_ms_min", int),
+    "max.compaction.lag.ms": ("lag_ms_max", int),
+}
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -105,11 +97,8 @@ def is_due(candidate: Candidate, dirty_since_ms: Callable[[], int | None], now_m
     """
     if candidate.clean_end >= candidate.cleanable_end:
         return False
-    policy = candidate.policy
-    if candidate.dirty_ratio > policy.dirty_ratio_min:
-        return True
-    since_ms = None if policy.lag_ms_max == LONG_MAX else dirty_since_ms()
-    return since_ms is not None and now_ms - since_ms > policy.lag_ms_max
+    since_ms = dirty_since_ms() if candidate.policy.has_lag_max else None
+    return candidate.policy.is_due(candidate.dirty_ratio, since_ms, now_ms)
 
 
 def groups(candidate: Candidate, target_bytes: int = 0) -> list[SegmentGroup]:

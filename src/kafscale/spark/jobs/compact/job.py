@@ -49,6 +49,7 @@ from kafscale.spark.jobs.shared.staging import SkippedGroup
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.read.bucket_listing import list_bucket
 from kafscale.spark.runtime.job_result import JobResult
+from kafscale.storage.compaction.checkpoint import read_checkpoint, write_checkpoint
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 if TYPE_CHECKING:
@@ -97,7 +98,15 @@ def run(
         for topic, ends in plan.clean_ends(counts, outcomes, skipped).items():
             if (known := offset_map.catalog.get(topic)) is not None:
                 namespace = settings.location.namespace
-                dirty_ratio.write_checkpoint(store, namespace, topic, known.id, ends)
+                store.run(
+                    partial(
+                        write_checkpoint,
+                        namespace=namespace,
+                        topic=topic,
+                        topic_id=known.id,
+                        ends=ends,
+                    )
+                )
     skipped += [
         SkippedGroup(
             topic_partition, "not compacted: it could not be read completely", is_outdated=False
@@ -129,7 +138,10 @@ def choose(
         if not (policy.is_compacted or settings.is_forced):
             continue
         namespace = settings.location.namespace
-        ends = dirty_ratio.read_checkpoint(store, namespace, name, topic.id) if topic else {}
+        ends: dict[int, int] = {}
+        if topic is not None:
+            read = partial(read_checkpoint, namespace=namespace, topic=name, topic_id=topic.id)
+            ends = store.run(read)
         for partition in offset_map.partitions.values():
             if partition.topic != name:
                 continue

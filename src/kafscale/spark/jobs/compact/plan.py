@@ -94,11 +94,22 @@ class CompactionPlan:
         outcomes: Sequence[SwapOutcome],
         skipped: Sequence[SkippedGroup],
     ) -> dict[str, dict[int, int]]:
-        """Return the new clean end of each partition, by topic."""
+        """Return the new clean end of each partition, by topic.
+
+        A record that was kept only because a segment needs one may be obsolete, so it counts as
+        dirty.
+        """
         dirty = {*self.incomplete(counts), *(each.topic_partition for each in skipped)}
         dirty.update(each.staged.topic_partition for each in outcomes if not each.is_swapped)
+        obsolete: dict[TopicPartition, int] = {}
+        for outcome in outcomes:
+            if outcome.is_swapped and not outcome.staged.has_survivors:
+                base_offset = outcome.staged.group.base_offset
+                known = obsolete.get(outcome.staged.topic_partition, base_offset)
+                obsolete[outcome.staged.topic_partition] = min(known, base_offset)
         ends: dict[str, dict[int, int]] = defaultdict(dict)
         for each in self.candidates:
             if each.topic_partition not in dirty:
-                ends[each.partition.topic][each.partition.partition] = each.cleanable_end
+                clean_end = obsolete.get(each.topic_partition, each.cleanable_end)
+                ends[each.partition.topic][each.partition.partition] = clean_end
         return ends

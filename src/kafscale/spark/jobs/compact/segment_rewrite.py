@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from kafscale.records import BatchView
 from kafscale.records.batch import CONTROL_BIT, DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
+from kafscale.records.batch_rewrite import HORIZON_MS_MAX, rebuild_batch
 from kafscale.spark.jobs.compact import surviving_offsets
 from kafscale.spark.jobs.compact.surviving_offsets import TargetSegment, survivors_key
 from kafscale.spark.jobs.shared import staging
-from kafscale.spark.jobs.shared.batch_rewrite import HORIZON_MS_MAX, rebuild_batch
 from kafscale.spark.jobs.shared.record_scan import RecordScan, chunk_batches, scan
 from kafscale.spark.jobs.shared.segment_group import SegmentGroup
-from kafscale.spark.jobs.shared.segment_output import SegmentOutput
 from kafscale.spark.jobs.shared.staging import StagedSegment
 from kafscale.spark.read.location import Location
 from kafscale.spark.read.slice_reader import BatchGroup, SliceReader
 from kafscale.storage.formats import segment
+from kafscale.storage.formats.segment_output import SegmentOutput, damage_in
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 JOB: Final = "compact"
@@ -57,6 +57,7 @@ def rewrite_group(
             rewriter.add(read)
         if not rewriter.is_changed and len(group.sources) == 1:
             return None
+        has_survivors = rewriter.has_survivors
         built = rewriter.finish()
         name = staging.staging_name(JOB, run_id, group.base_offset)
         return staging.stage(
@@ -67,6 +68,7 @@ def rewrite_group(
             built,
             records_before=rewriter.count_before,
             checksums=checksums,
+            has_survivors=has_survivors,
         )
 
 
@@ -110,6 +112,11 @@ class SegmentRewriter:
                 else:
                     self._output.append(read.key, rewritten)
                 self.is_changed |= rewritten is not batch
+
+    @property
+    def has_survivors(self) -> bool:
+        """Whether a record is kept so far."""
+        return self._output.has_records
 
     def finish(self) -> segment.Built:
         return self._output.finish()
@@ -161,13 +168,12 @@ class SegmentRewriter:
         *,
         needs_horizon: bool,
     ) -> BatchView:
-        entry = records.entries[index]
-        return rebuild_batch(
-            key,
-            records.batches[index],
-            records.source,
-            int(entry["position"]),
-            int(entry["size_bytes"]),
-            kept,
-            horizon_ms=self._horizon_ms if needs_horizon else None,
-        )
+        start = int(records.entries[index]["position"])
+        end = start + int(records.entries[index]["size_bytes"])
+        with damage_in(key):
+            return rebuild_batch(
+                records.batches[index],
+                records.source[start:end].tobytes(),
+                kept.tobytes(),
+                horizon_ms=self._horizon_ms if needs_horizon else None,
+            )

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafscale.errors import DamagedObjectError
+from kafscale.records.batch_rewrite import SPAN_MAX
 from kafscale.spark.jobs.compact.key_scan import INCOMPLETE, Rows, combine
-from kafscale.spark.jobs.shared.batch_rewrite import SPAN_MAX
 from kafscale.spark.read.location import Location
 from kafscale.storage.formats import index_section, object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore

@@ -28,13 +28,13 @@ from kafscale.spark.jobs.shared.segment_install import (
     ignore_step,
     problems,
 )
-from kafscale.spark.jobs.shared.segment_output import SegmentOutput
 from kafscale.spark.jobs.shared.staging import SkippedGroup, StagedSegment
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
 from kafscale.spark.read.bucket_listing import list_bucket
 from kafscale.spark.read.location import Location
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.spark.runtime.job_result import JobResult
+from kafscale.storage.formats.segment_output import SegmentOutput
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,8 +13,8 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import ObjectNotFoundError
-from kafscale.spark.jobs.compact.dirty_ratio import checkpoint_prefix
 from kafscale.storage.bucket import ListingParser
+from kafscale.storage.compaction.checkpoint import checkpoint_prefix
 from kafscale.storage.formats import object_keys
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectInfo

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import UnknownTopicError
-from kafscale.spark.jobs.shared.batch_rewrite import SPAN_MAX
+from kafscale.records.batch_rewrite import SPAN_MAX
 from kafscale.spark.plan.offset_map import Extent, OffsetMap, PartitionOffsets
 from kafscale.spark.plan.task_planner import Slice
 from kafscale.storage.formats import object_keys, segment

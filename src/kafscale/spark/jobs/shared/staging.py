@@ -40,6 +40,8 @@ class StagedSegment(msgspec.Struct, frozen=True):
     records_before: int
     checksums: tuple[int, ...]
     """Of the replaced segments, which must not have changed since they were read."""
+    has_survivors: bool = True
+    """Whether it holds records that are needed, not only one because a segment needs one."""
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -75,6 +77,7 @@ def stage(
     *,
     records_before: int,
     checksums: tuple[int, ...] | None,
+    has_survivors: bool = True,
 ) -> StagedSegment:
     """Store a segment that replaces a group whose segments had these checksums."""
     key = staged_key(namespace, name, group)
@@ -88,6 +91,7 @@ def stage(
         built.count,
         records_before,
         checksums or (),
+        has_survivors,
     )
 
 

@@ -143,6 +143,10 @@ class SegmentList:
             number += 1
         return self[number - 1].next_offset if number else None
 
+    def bytes_between(self, first: int, end: int) -> int:
+        """The size of the segments from index `first` to before `end`."""
+        return sum(self._sizes[first:end])
+
     def count_below(self, offset: int) -> int:
         """Number of segments that lie entirely below the offset."""
         number = self.find(offset)

@@ -11,8 +11,9 @@ from kafscale.errors import InvalidRequestError
 from kafscale.records import BatchView, Codec, Record, build
 from kafscale.spark.jobs.compact import job
 from kafscale.spark.jobs.compact.job import CompactSettings
+from kafscale.storage.compaction.checkpoint import read_checkpoint
 from kafscale.storage.formats import segment
-from unit.spark.jobs.keyed_log import NOW_MS, TOPIC, KeyedLog, delete_horizon_ms
+from unit.spark.jobs.keyed_log import NOW_MS, TOPIC, TOPIC_ID, KeyedLog, delete_horizon_ms
 
 pytestmark = pytest.mark.timeout(120)  # The first test compiles, unless the cache is warm.
 
@@ -32,6 +33,15 @@ def log():
 
 def pairs(log):
     return [(record.key, record.value) for record in log.records()]
+
+
+def survivors(log):
+    return [(record.offset, record.key, record.value) for record in log.records()]
+
+
+def clean_ends(log):
+    namespace = log.location.namespace
+    return log.store.run(lambda store: read_checkpoint(store, namespace, TOPIC, TOPIC_ID))
 
 
 def segments(log):
@@ -131,6 +141,19 @@ def test_tombstone_is_dropped_only_after_the_records_that_it_deletes(log):
     assert pairs(log) == [(b"b", b"1"), (b"a", None), (b"c", b"1")]
     log.compact(NOW_MS + 20, is_forced=True, target_bytes=1)
     assert pairs(log) == [(b"b", b"1"), (b"c", b"1")]
+
+
+def test_record_kept_for_its_segment_alone_is_not_clean(log):
+    """An owner that compacts next must not drop the tombstone and leave the obsolete record."""
+    log.put_pairs([(b"a", b"1")])
+    log.put_pairs([(b"b", b"1")])
+    log.put_pairs([(b"b", b"2"), (b"a", None)])
+    log.compact(target_bytes=1)
+    assert [offset for offset, _, _ in survivors(log)] == [0, 1, 2, 3]
+    assert clean_ends(log) == {0: 0}
+    log.compact()
+    assert [offset for offset, _, _ in survivors(log)] == [2, 3]
+    assert clean_ends(log) == {0: 4}
 
 
 def test_head_makes_records_obsolete_and_is_not_rewritten(log):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafscale.records.batch_rewrite import SPAN_MAX
 from kafscale.spark.jobs.merge.job import plan
-from kafscale.spark.jobs.shared.batch_rewrite import SPAN_MAX
 from kafscale.spark.jobs.shared.segment_group import group_segments, segments_of
 from kafscale.spark.plan.offset_map import Extent, OffsetMap, PartitionOffsets
 from kafscale.storage.formats import segment

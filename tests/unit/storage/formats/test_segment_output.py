@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from doubles.end_marker import ControlType, build_end_marker
 from kafscale.errors import DamagedObjectError
 from kafscale.records import BatchView, Codec, Record, build, iterate
-from kafscale.spark.jobs.shared.segment_output import SegmentOutput
 from kafscale.storage.formats import segment
+from kafscale.storage.formats.segment_output import SegmentOutput
 
 NOW_MS = 1_750_000_000_000
 

@@ -13,11 +13,6 @@ and rewrites all timestamp deltas, so that readers still compute the original ti
 from struct import Struct
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kafscale.errors import DamagedObjectError
-from kafscale.records import BatchView, TimestampType, iterate
 from kafscale.records.batch import (
     BASE_SEQUENCE_POSITION,
     DELETE_HORIZON_BIT,
@@ -27,10 +22,12 @@ from kafscale.records.batch import (
     LENGTH_OVERHEAD_BYTES,
     NO_SEQUENCE,
     BatchHeader,
+    BatchView,
+    TimestampType,
 )
+from kafscale.records.compaction import copy_kept
 from kafscale.records.compression import compress
-from kafscale.spark.jobs.shared.copy_kernel import FAILED, GROWTH_BYTES_MAX, copy_records
-from kafscale.spark.jobs.shared.record_scan import decompressed_payload
+from kafscale.records.record import inflate, iterate
 
 SPAN_MAX: Final = 2**31 - 1
 """The most offsets that a batch may span. The format would allow one more."""
@@ -43,44 +40,30 @@ _INT32: Final = Struct(">i")
 _INT64_MIN: Final = -(2**63)
 
 
-def rebuild_batch(  # noqa: PLR0917 - a batch, and the position of its records.
-    key: str,
+def rebuild_batch(
     batch: BatchView,
-    source: NDArray[np.uint8],
-    position: int,
-    size_bytes: int,
-    kept: NDArray[np.bool_],
+    records: bytes,
+    kept: bytes,
     *,
     base_offset: int | None = None,
     horizon_ms: int | None = None,
 ) -> BatchView:
     """Return the batch with only the kept records; at least one record must be kept.
 
-    `source` holds the decompressed records, and `key` names the object that the batch was read
-    from. A new base offset must not be greater than the offset of any kept record.
+    `records` are those of the batch, decompressed, and `kept` has one byte for each, 1 if it is
+    kept. A new base offset must not be greater than the offset of any kept record.
     """
-    assert kept.any()
+    assert any(kept)
     header = batch.header()
     if header.base_timestamp_ms < -HORIZON_MS_MAX:
         horizon_ms = None  # The deltas would overflow: such tombstones are never removed.
     new_base = header.base_offset if base_offset is None else base_offset
     base_ms = header.base_timestamp_ms if horizon_ms is None else horizon_ms
-    output = np.empty(size_bytes + GROWTH_BYTES_MAX * (kept.size + 1), np.uint8)
-    written, least, greatest = copy_records(
-        source,
-        position,
-        position + size_bytes,
-        kept,
-        header.base_offset - new_base,
-        header.base_timestamp_ms - base_ms,
-        output,
+    copied, least, greatest = copy_kept(
+        records, kept, header.base_offset - new_base, header.base_timestamp_ms - base_ms
     )
-    if written == FAILED:
-        raise DamagedObjectError(key, f"the records of {batch!r} cannot be copied")
     if horizon_ms is not None and header.base_timestamp_ms + least - horizon_ms < _INT64_MIN:
-        return rebuild_batch(
-            key, batch, source, position, size_bytes, kept, base_offset=base_offset
-        )
+        return rebuild_batch(batch, records, kept, base_offset=base_offset)
     max_ms = header.max_timestamp_ms
     if batch.timestamp_type is TimestampType.CREATE_TIME:
         max_ms = header.base_timestamp_ms + greatest
@@ -90,9 +73,9 @@ def rebuild_batch(  # noqa: PLR0917 - a batch, and the position of its records.
         last_offset_delta=header.base_offset + header.last_offset_delta - new_base,
         base_timestamp_ms=base_ms,
         max_timestamp_ms=max_ms,
-        record_count=int(np.count_nonzero(kept)),
+        record_count=kept.count(1),
     )
-    return _assemble(changed, header, compress(batch.codec, output[:written].tobytes()))
+    return _assemble(changed, header, compress(batch.codec, copied))
 
 
 def extend_batch(batch: BatchView, last_offset: int) -> BatchView:
@@ -108,23 +91,17 @@ def extend_batch(batch: BatchView, last_offset: int) -> BatchView:
     return changed
 
 
-def rebase_batch(key: str, batch: BatchView, base_offset: int) -> BatchView | None:
+def rebase_batch(batch: BatchView, base_offset: int) -> BatchView | None:
     """Return the batch with another base offset; None if no record is at or after it."""
-    kept = np.array([record.offset >= base_offset for record in iterate(batch)], np.bool_)
-    if not kept.any():
+    kept = bytes(record.offset >= base_offset for record in iterate(batch))
+    if not any(kept):
         return None
-    source = np.frombuffer(decompressed_payload(batch), np.uint8)
-    source.flags.writeable = False
-    return rebuild_batch(key, batch, source, 0, source.size, kept, base_offset=base_offset)
+    return rebuild_batch(batch, inflate(batch), kept, base_offset=base_offset)
 
 
-def keep_last_record(key: str, batch: BatchView) -> BatchView:
+def keep_last_record(batch: BatchView) -> BatchView:
     """Return the batch with its last record only."""
-    source = np.frombuffer(decompressed_payload(batch), np.uint8)
-    source.flags.writeable = False
-    kept = np.zeros(batch.count, np.bool_)
-    kept[-1:] = True
-    return rebuild_batch(key, batch, source, 0, source.size, kept)
+    return rebuild_batch(batch, inflate(batch), bytes(batch.count - 1) + b"\x01")
 
 
 def _assemble(changed: BatchHeader, before: BatchHeader, payload: bytes) -> BatchView:

@@ -1,13 +1,20 @@
 """Rewritten batches differ from the original only in the dropped records."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.records import BatchView, Codec, Header, Record, TimestampType, build, iterate
-from kafscale.spark.jobs.shared import batch_rewrite
-from kafscale.spark.jobs.shared.record_scan import scan
+from kafscale.records import (
+    BatchView,
+    Codec,
+    Header,
+    Record,
+    TimestampType,
+    batch_rewrite,
+    build,
+    inflate,
+    iterate,
+)
 from unit.spark.jobs.keyed_log import delete_horizon_ms
 
 TIMES = st.integers(-(2**40), 2**45)
@@ -35,17 +42,7 @@ def batches(draw):
 
 
 def rebuild(batch, kept, **options):
-    records = scan("key", [batch])
-    entry = records.entries[0]
-    return batch_rewrite.rebuild_batch(
-        "key",
-        batch,
-        records.source,
-        int(entry["position"]),
-        int(entry["size_bytes"]),
-        np.array(kept, np.bool_),
-        **options,
-    )
+    return batch_rewrite.rebuild_batch(batch, inflate(batch), bytes(kept), **options)
 
 
 def check_same_header(rewritten, batch):
@@ -93,7 +90,7 @@ def test_extended_batch_has_a_later_last_offset(batch, by):
 @given(batches(), st.integers(-40, 40))
 def test_rebased_batch_drops_records_before_its_base_offset(batch, by):
     base_offset = max(batch.base_offset + by, 0)
-    rewritten = batch_rewrite.rebase_batch("key", batch, base_offset)
+    rewritten = batch_rewrite.rebase_batch(batch, base_offset)
     left = [record for record in iterate(batch) if record.offset >= base_offset]
     assert ([] if rewritten is None else list(iterate(rewritten))) == left
     if rewritten is not None:
@@ -103,7 +100,7 @@ def test_rebased_batch_drops_records_before_its_base_offset(batch, by):
 
 @given(batches())
 def test_last_record_is_kept(batch):
-    rewritten = batch_rewrite.keep_last_record("key", batch)
+    rewritten = batch_rewrite.keep_last_record(batch)
     assert list(iterate(rewritten)) == list(iterate(batch))[-1:]
     check_same_header(rewritten, batch)
 

@@ -6,20 +6,26 @@ the first batch if there is none before. The last batch is therefore pending unt
 follows it.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from kafscale.errors import DamagedObjectError
+from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.records import BatchView
-from kafscale.spark.jobs.shared.batch_rewrite import (
-    SPAN_MAX,
-    extend_batch,
-    keep_last_record,
-    rebase_batch,
-)
+from kafscale.records.batch_rewrite import SPAN_MAX, extend_batch, keep_last_record, rebase_batch
 from kafscale.storage.formats import segment
 
 _INDEX_INTERVAL_BYTES: Final = 2**31 - 1
 """Effectively no index entries: the owner of the partition builds the index again."""
+
+
+@contextmanager
+def damage_in(key: str) -> Iterator[None]:
+    """Name the object that has records which cannot be read."""
+    try:
+        yield
+    except RecordsError as error:
+        raise DamagedObjectError(key, str(error)) from error
 
 
 class SegmentOutput:
@@ -31,7 +37,7 @@ class SegmentOutput:
             created_ms, _INDEX_INTERVAL_BYTES, compression=None, prior_max_timestamp_ms=None
         )
         self._base_offset = base_offset
-        self._end_offset = end_offset
+        self.end_offset = end_offset
         self._pending: BatchView | None = None
         self._last_dropped: tuple[str, BatchView] | None = None
 
@@ -40,17 +46,32 @@ class SegmentOutput:
         """The offset after the last batch so far."""
         return self._base_offset if self._pending is None else self._pending.next_offset
 
+    @property
+    def has_records(self) -> bool:
+        return self._pending is not None
+
+    @property
+    def size_bytes(self) -> int:
+        """About the size of the segment if it were finished now."""
+        return self._builder.size_bytes + (0 if self._pending is None else len(self._pending))
+
+    def extend(self, end_offset: int) -> None:
+        """Let the segment span more offsets."""
+        assert self.end_offset <= end_offset <= self._base_offset + SPAN_MAX
+        self.end_offset = end_offset
+
     def append(self, key: str, batch: BatchView) -> None:
         """Add a batch of the object `key`, without offsets that the segment already has."""
         next_offset = self.next_offset
         if batch.next_offset <= next_offset:
             return
-        if batch.next_offset > self._end_offset:
-            raise DamagedObjectError(key, f"{batch!r} ends beyond {self._end_offset}")
+        if batch.next_offset > self.end_offset:
+            raise DamagedObjectError(key, f"{batch!r} ends beyond {self.end_offset}")
         added: BatchView | None = batch
         if batch.base_offset < next_offset or self._pending is None:
             if batch.base_offset != next_offset:
-                added = rebase_batch(key, batch, next_offset)
+                with damage_in(key):
+                    added = rebase_batch(batch, next_offset)
         elif batch.base_offset > next_offset:
             self._pending = extend_batch(self._pending, batch.base_offset - 1)
         if added is None:
@@ -69,10 +90,12 @@ class SegmentOutput:
         if self._pending is None:
             assert self._last_dropped is not None, "a segment needs at least one batch"
             key, batch = self._last_dropped
-            self.append(key, keep_last_record(key, batch))
+            with damage_in(key):
+                last = keep_last_record(batch)
+            self.append(key, last)
         assert self._pending is not None
-        if self.next_offset < self._end_offset:
-            self._pending = extend_batch(self._pending, self._end_offset - 1)
+        if self.next_offset < self.end_offset:
+            self._pending = extend_batch(self._pending, self.end_offset - 1)
         self._flush()
         return self._builder.finish()
 

@@ -1,0 +1,123 @@
+"""The process that compacts, and what happens when it ends."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from doubles.local_worker import LocalWorker
+from kafscale.errors import DamagedObjectError, OperatingError
+from kafscale.records import BatchView, Record, build
+from kafscale.storage.compaction.messages import (
+    Add,
+    Added,
+    Begin,
+    Done,
+    Finish,
+    Finished,
+    Note,
+    Noted,
+)
+from kafscale.storage.compaction.worker import NICENESS
+from kafscale.storage.compaction.worker_process import WorkerProcess
+from unit.storage.staged_segments import segment_of
+
+COUNT = 3000
+SEGMENT = b"".join(
+    bytes(part)
+    for part in segment_of(
+        [
+            BatchView(
+                build(
+                    [
+                        Record(base + index, 1_750_000_000_000, b"%d" % (index % 700), b"v" * 500)
+                        for index in range(1000)
+                    ]
+                )
+            )
+            for base in range(0, COUNT, 1000)
+        ]
+    ).parts
+)
+
+
+async def chunks():
+    """The segment in parts, larger than a pipe's buffer and smaller."""
+    for start in range(0, len(SEGMENT), 300_000):
+        yield memoryview(SEGMENT)[start : start + 300_000]
+
+
+async def compact(worker):
+    results = [
+        await worker.request(Begin(10**6, 1, 2)),
+        await worker.request(Note("s", 0, COUNT), chunks(), len(SEGMENT)),
+        await worker.request(Add("s", 0, COUNT), chunks(), len(SEGMENT)),
+        await worker.request(Finish()),
+    ]
+    return [(reply, bytes(data)) for reply, data in results]
+
+
+def test_process_does_what_the_cleaner_does():
+    async def scenario():
+        worker = WorkerProcess()
+        try:
+            results = await compact(worker)
+            assert os.getpriority(os.PRIO_PROCESS, worker._process.pid) >= NICENESS
+            assert await compact(worker) == results, "nothing is left of the log before"
+        finally:
+            worker.close()
+        assert results == await compact(LocalWorker())
+        assert [type(reply) for reply, _ in results] == [Done, Noted, Added, Finished]
+        assert results[-1][0] == Finished(COUNT, 700)
+
+    asyncio.run(scenario())
+
+
+def test_damage_is_an_error_and_the_process_goes_on():
+    async def garbage():
+        yield memoryview(b"garbage" * 20)
+
+    async def scenario():
+        worker = WorkerProcess()
+        try:
+            await worker.request(Begin(10**6, 1, 2))
+            process = worker._process
+            with pytest.raises(DamagedObjectError, match="segment-1: magic"):
+                await worker.request(Note("segment-1", 0, 9), garbage(), 140)
+            await compact(worker)
+            assert worker._process is process
+        finally:
+            worker.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_process_that_ends_is_started_again():
+    async def scenario():
+        worker = WorkerProcess()
+        try:
+            await worker.request(Begin(10**6, 1, 2))
+            worker._process.send_signal(signal.SIGKILL)
+            with pytest.raises(OperatingError, match="compaction process"):
+                await worker.request(Note("s", 0, COUNT), chunks(), len(SEGMENT))
+            await compact(worker)
+        finally:
+            worker.close()
+
+    asyncio.run(scenario())
+
+
+def test_process_ends_when_it_is_closed_while_it_works():
+    async def scenario():
+        worker = WorkerProcess()
+        await worker.request(Begin(10**6, 1, 2))
+        process = worker._process
+        running = asyncio.create_task(worker.request(Note("s", 0, COUNT), chunks(), 10**9))
+        await asyncio.sleep(0.05)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert await asyncio.to_thread(process.wait, 10) == -signal.SIGKILL
+
+    asyncio.run(scenario())
