@@ -11,6 +11,7 @@ def metrics(
     produced: dict[tuple[str, int], int] | None = None,
     fetched: dict[tuple[str, int], int] | None = None,
     stored: dict[tuple[str, int], int] | None = None,
+    dirty_ratios: dict[str, float] | None = None,
     requests: tuple[int, int] = (0, 0),
     operations: dict[str, StoreOperation] | None = None,
     lags: tuple[PartitionLag, ...] = (),
@@ -23,6 +24,7 @@ def metrics(
         produce_bytes=produced or {},
         fetch_bytes=fetched or {},
         stored_bytes=stored or {},
+        dirty_ratios=dirty_ratios or {},
         operations=operations or {},
         lags=lags,
     )

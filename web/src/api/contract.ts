@@ -668,6 +668,8 @@ export interface Topic {
   sizeBytes: number | null;
   produceBytesPerSecond: number | null;
   fetchBytesPerSecond: number | null;
+  /** The share of bytes that is not compacted yet, in the dirtiest partition of a compacted topic; null if it is unknown, or if the topic is not compacted. */
+  dirtyRatio: number | null;
 }
 
 export interface TopicPage {

@@ -69,6 +69,7 @@ export function topic(name: string, changes: Partial<Topic> = {}): Topic {
     leaderlessCount: 0,
     recordCount: 100,
     sizeBytes: 2048,
+    dirtyRatio: null,
     produceBytesPerSecond: 0,
     fetchBytesPerSecond: null,
     ...changes,

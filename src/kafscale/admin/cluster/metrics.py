@@ -76,6 +76,8 @@ class BrokerMetrics(msgspec.Struct, frozen=True):
     produce_bytes: dict[TopicPartition, int]
     fetch_bytes: dict[TopicPartition, int]
     stored_bytes: dict[TopicPartition, int]
+    dirty_ratios: dict[str, float]
+    """By compacted topic."""
     operations: dict[str, StoreOperation]
     lags: tuple[PartitionLag, ...]
 
@@ -141,6 +143,10 @@ def parse(exposition: "Exposition") -> BrokerMetrics:
         produce_bytes=_by_partition(exposition, "kafscale_produce_bytes_total"),
         fetch_bytes=_by_partition(exposition, "kafscale_fetch_bytes_total"),
         stored_bytes=_by_partition(exposition, "kafscale_stored_bytes"),
+        dirty_ratios={
+            topic: ratio
+            for (topic,), ratio in exposition.samples("kafscale_compaction_dirty_ratio", "topic")
+        },
         operations=_store_operations(exposition),
         lags=tuple(_lags(exposition)),
     )

@@ -75,6 +75,15 @@ def stored_bytes(snapshot: ClusterSnapshot) -> int:
     return max(in_segments, in_metrics)
 
 
+def dirty_ratios(snapshot: ClusterSnapshot) -> dict[str, float]:
+    """By compacted topic, the share of bytes of its dirtiest partition that is not compacted."""
+    ratios: dict[str, float] = {}
+    for broker in snapshot.brokers:
+        for topic, ratio in broker.metrics.dirty_ratios.items() if broker.metrics else ():
+            ratios[topic] = max(ratio, ratios.get(topic, 0.0))
+    return ratios
+
+
 def _stored(snapshot: ClusterSnapshot) -> dict[TopicPartition, int]:
     stored: dict[TopicPartition, int] = {}
     for broker in snapshot.brokers:

@@ -175,6 +175,7 @@ async def _detail(context: ApiContext, name: str, *, is_new: bool = False) -> To
             **{field: getattr(description, field) for field in TopicUsage.__struct_fields__},
             produce_bytes_per_second=monitored.produce_bytes_per_second if monitored else None,
             fetch_bytes_per_second=monitored.fetch_bytes_per_second if monitored else None,
+            dirty_ratio=monitored.dirty_ratio if monitored else None,
         ),
         partitions=description.partitions,
         throughput=context.monitor.topic_throughput(name),

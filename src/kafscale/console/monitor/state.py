@@ -7,7 +7,7 @@ from typing import Final
 
 from kafscale.admin.cluster import lag
 from kafscale.admin.cluster.snapshot import ClusterSnapshot
-from kafscale.admin.topics.usage import stored_bytes, topic_usage
+from kafscale.admin.topics.usage import dirty_ratios, stored_bytes, topic_usage
 from kafscale.console.monitor.broker_presence import BrokerPresence, ObservedBroker
 from kafscale.console.monitor.history import History
 from kafscale.console.monitor.rates import RateMeter, Rates
@@ -50,6 +50,7 @@ class MonitorState:
         self.rates: Rates = self._rate_meter.update(snapshot)
         self.lags = lag.from_snapshot(snapshot)
         self.topic_usage = topic_usage(snapshot)
+        self.dirty_ratios = dirty_ratios(snapshot)
         if snapshot.problem is None:
             self.stored_bytes = stored_bytes(snapshot)
         self.store.update(snapshot)

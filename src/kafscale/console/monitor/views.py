@@ -110,13 +110,14 @@ def partitions(broker_status: BrokerStatus, count_max: int) -> list[BrokerPartit
     return msgspec.convert(shown, list[BrokerPartition], from_attributes=True)
 
 
-def topic(usage: TopicUsage, rates: Rates) -> Topic:
+def topic(usage: TopicUsage, rates: Rates, dirty_ratio: float | None) -> Topic:
     """A topic; its rates are unknown until any broker has rates."""
     rate = rates.topics.get(usage.name, IDLE) if rates.brokers else None
     return Topic(
         **msgspec.structs.asdict(usage),
         produce_bytes_per_second=rate.produce if rate else None,
         fetch_bytes_per_second=rate.fetch if rate else None,
+        dirty_ratio=dirty_ratio,
     )
 
 
@@ -136,6 +137,7 @@ class SnapshotViews:
         self.overview = overview
         self._usage = state.topic_usage
         self._rates = state.rates
+        self._dirty_ratios = state.dirty_ratios
         self._group_summaries = state.snapshot.groups
         self._lags = state.lags
 
@@ -145,7 +147,10 @@ class SnapshotViews:
 
     @cached_property
     def topics(self) -> dict[str, Topic]:
-        return {name: topic(each, self._rates) for name, each in self._usage.items()}
+        return {
+            name: topic(each, self._rates, self._dirty_ratios.get(name))
+            for name, each in self._usage.items()
+        }
 
     @cached_property
     def groups(self) -> dict[str, Group]:

@@ -34,6 +34,9 @@ class Topic(TopicUsage, frozen=True):
 
     produce_bytes_per_second: float | None
     fetch_bytes_per_second: float | None
+    dirty_ratio: float | None
+    """The share of bytes that is not compacted yet, in the dirtiest partition of a compacted topic;
+    None if it is unknown, or if the topic is not compacted."""
 
 
 class TopicPage(ResponseModel):

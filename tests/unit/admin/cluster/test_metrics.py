@@ -22,6 +22,7 @@ from kafscale.admin.cluster.metrics import (
 from kafscale.net.address import Address
 from kafscale.observability.metrics import metric
 from kafscale.observability.metrics.broker import Metrics
+from kafscale.observability.metrics.counters import CompactionStatus
 
 names = st.text(max_size=20)
 
@@ -118,6 +119,7 @@ def test_parse_returns_what_a_broker_counted():
     metrics.store_health.error_rate = 0.5
     metrics.group_lags = lambda: [("billing", "orders", 1, 9)]
     metrics.stored_bytes = lambda: [("orders", 1, 400)]
+    metrics.compaction = lambda: CompactionStatus(dirty_ratios={"orders": 0.25})
 
     parsed = parse(Exposition(metrics.exposition().decode()))
     assert (parsed.connections, parsed.error_rate) == (7, 0.5)
@@ -125,6 +127,7 @@ def test_parse_returns_what_a_broker_counted():
     assert parsed.produce_bytes == {("orders", 1): 100}
     assert parsed.fetch_bytes == {("orders", 1): 50}
     assert parsed.stored_bytes == {("orders", 1): 400}
+    assert parsed.dirty_ratios == {"orders": 0.25}
     assert parsed.lags == (PartitionLag("billing", "orders", 1, 9),)
     put = parsed.operations["put"]
     assert (put.succeeded, put.failed, put.total) == (1, 1, 2)

@@ -1,7 +1,7 @@
 """Usage of topics in a snapshot."""
 
 from kafscale.admin.cluster.metrics import OTHER
-from kafscale.admin.topics.usage import stored_bytes, topic_usage
+from kafscale.admin.topics.usage import dirty_ratios, stored_bytes, topic_usage
 from services.cluster_snapshots import broker, metrics, partition, snapshot, topic
 
 
@@ -37,3 +37,10 @@ def test_new_partitions_count_before_they_are_listed():
 def test_stored_bytes_include_partitions_exposed_together():
     measured = metrics(stored={("a", 0): 150, OTHER: 1000})
     assert stored_bytes(snapshot(broker(1, measured=measured), broker(2))) == 1150
+
+
+def test_dirty_ratio_is_that_of_the_dirtiest_broker():
+    brokers = [
+        broker(number, measured=metrics(dirty_ratios={"a": 0.2 * number})) for number in (2, 1)
+    ]
+    assert dirty_ratios(snapshot(*brokers)) == {"a": 0.4}

@@ -15,6 +15,7 @@ def topic(name, *, partitions=1, records=None, size=None, produced=None, fetched
         leaderless_count=0,
         record_count=records,
         size_bytes=size,
+        dirty_ratio=None,
         produce_bytes_per_second=produced,
         fetch_bytes_per_second=fetched,
     )

@@ -10,6 +10,7 @@ import { ByteRate, Bytes, Count } from "../../components/figures";
 import { Loaded } from "../../components/Loaded";
 import { Page } from "../../components/Page";
 import { StateBadge } from "../../components/StateBadge";
+import { percent } from "../../lib/format";
 import { TopicActions } from "./TopicActions";
 import { TopicParts, type TopicPart } from "./TopicParts";
 
@@ -66,6 +67,7 @@ function Figures({ detail: { topic, partitions } }: { detail: TopicDetail }) {
         { label: "Size", value: <Bytes value={topic.sizeBytes} /> },
         { label: "Produced", value: <ByteRate value={topic.produceBytesPerSecond} /> },
         { label: "Fetched", value: <ByteRate value={topic.fetchBytesPerSecond} /> },
+        ...(topic.dirtyRatio === null ? [] : [{ label: "Not compacted yet", value: percent(topic.dirtyRatio) }]),
       ]}
     />
   );

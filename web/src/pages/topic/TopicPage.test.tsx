@@ -25,6 +25,13 @@ describe("a topic", () => {
     expect(screen.getByText("leaderless")).toBeInTheDocument();
   });
 
+  it("shows how much of a compacted topic is dirty", async () => {
+    fakeServer({ "GET /topics/orders": { ...DETAIL, topic: { ...DETAIL.topic, dirtyRatio: 0.37 } } });
+    renderApp("/topics/orders");
+    expect(await screen.findByText("Not compacted yet")).toBeInTheDocument();
+    expect(screen.getByText("37%")).toBeInTheDocument();
+  });
+
   it("shows the error for an unknown topic", async () => {
     fakeServer({ "GET /topics/lost": problem(404, "not-found", "Unknown topic 'lost'.") });
     renderApp("/topics/lost");

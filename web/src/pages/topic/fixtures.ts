@@ -28,6 +28,7 @@ export const DETAIL: TopicDetail = {
     leaderlessCount: 0,
     recordCount: 260,
     sizeBytes: 4096,
+    dirtyRatio: null,
     produceBytesPerSecond: 1024,
     fetchBytesPerSecond: null,
   },
