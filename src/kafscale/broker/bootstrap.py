@@ -10,6 +10,7 @@ from typing import Final
 
 from kafscale import __version__
 from kafscale.aio.clock import clock, steady_clock
+from kafscale.broker.cluster import broker_id
 from kafscale.broker.cluster.controller.controller import ControllerSettings
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.cluster.partition_state_store import PartitionStateStore
@@ -84,6 +85,10 @@ class Addresses:
     clients: Mapping[Listener, Address]
     """By listener; the broker registers under the first one."""
 
+    @property
+    def first(self) -> Address:
+        return next(iter(self.clients.values()))
+
 
 @dataclass(frozen=True)
 class BrokerComponents:
@@ -105,12 +110,12 @@ async def build_components(
     random: Random,
 ) -> BrokerComponents:
     """Build all components of a broker; none of them runs yet."""
-    node_id = broker_id(config)
     own_cluster_id = await establish_cluster_id(
         stores.metadata, stores.objects, config, candidate=uuid.uuid4().hex[:22], clock=clock
     )
+    node_id = await _broker_id(config, stores, addresses)
     defaults = TopicDefaults.from_config(config)
-    registration = _registration(config, stores, addresses)
+    registration = _registration(config, stores, addresses, node_id)
     guards = OwnershipGuards(stores.metadata)
     partition_states = PartitionStateStore(
         stores.metadata, stores.topic_store, guards, namespace=config.s3.namespace, clock=clock
@@ -118,7 +123,7 @@ async def build_components(
     storage = _storage(config, stores, partition_states, registration, random)
     groups = _coordinator(config, stores, registration, metrics, random)
     await groups.start()
-    consumer_lag = _consumer_lag(config, stores, storage, groups)
+    consumer_lag = _consumer_lag(config, stores, storage, groups, node_id)
     register_group_metrics(metrics, groups, consumer_lag)
     _register_metrics(config, stores, storage, metrics)
     node = _cluster_node(
@@ -166,6 +171,16 @@ async def build_components(
     return BrokerComponents(node, services, consumer_lag, metadata_space)
 
 
+async def _broker_id(config: Config, stores: Stores, addresses: Addresses) -> int:
+    return await broker_id.determine(
+        stores.metadata,
+        config.broker.id,
+        socket.gethostname(),
+        addresses.first.port,
+        is_embedded=not config.etcd.endpoints,
+    )
+
+
 def _register_metrics(
     config: Config, stores: Stores, storage: StorageEngine, metrics: Metrics
 ) -> None:
@@ -195,10 +210,12 @@ def _metadata_space(config: Config, stores: Stores, metrics: Metrics) -> Metadat
     )
 
 
-def _registration(config: Config, stores: Stores, addresses: Addresses) -> Registration:
+def _registration(
+    config: Config, stores: Stores, addresses: Addresses, node_id: int
+) -> Registration:
     return Registration(
         stores.metadata,
-        _broker_info(config, addresses),
+        _broker_info(config, addresses, node_id),
         ttl_ms=config.broker.lease_ttl_ms,
         clock=clock,
         monotonic=steady_clock,
@@ -215,7 +232,7 @@ def _storage(
     return StorageEngine(
         stores.objects,
         config.s3.namespace,
-        broker_id(config),
+        registration.broker_id,
         engine_settings(config),
         save_state=partition_states.save,
         clock=clock,
@@ -225,13 +242,13 @@ def _storage(
 
 
 def _consumer_lag(
-    config: Config, stores: Stores, storage: StorageEngine, groups: Coordinator
+    config: Config, stores: Stores, storage: StorageEngine, groups: Coordinator, node_id: int
 ) -> ConsumerLag:
     return ConsumerLag(
         storage.logs,
         groups,
         stores.cluster_cache,
-        broker_id=broker_id(config),
+        broker_id=node_id,
         steady=steady_clock,
         tls=config.control.tls.as_client(),
     )
@@ -246,7 +263,7 @@ def _coordinator(
         group_settings(config),
         offset_settings(config),
         metrics,
-        broker_id=broker_id(config),
+        broker_id=registration.broker_id,
         linger_ms=config.group.coordinator_append_linger_ms,
         clock=GroupClock(clock, steady_clock),
         random=random,
@@ -296,7 +313,7 @@ def _cluster_node(
         streams=streams,
         cleaner=DeadStreamCleaner(leased, namespace, clock),
         restorer=restoration,
-        broker_id=broker_id(config),
+        broker_id=registration.broker_id,
         cluster_id=own_cluster_id,
         defaults=defaults,
         settings=ControllerSettings(),
@@ -329,15 +346,7 @@ async def _update_lifecycle(
     )
 
 
-def broker_id(config: Config) -> int:
-    """The configured broker id, else the number at the end of the host name, else 0."""
-    if config.broker.id is not None:
-        return config.broker.id
-    digits = socket.gethostname().split(".")[0].rpartition("-")[2]
-    return int(digits) if digits.isdecimal() and digits.isascii() and len(digits) < 9 else 0
-
-
-def _broker_info(config: Config, addresses: Addresses) -> BrokerInfo:
+def _broker_info(config: Config, addresses: Addresses, node_id: int) -> BrokerInfo:
     """The registration of this broker, for other brokers and their clients."""
     endpoints = tuple(
         ListenerEndpoint(
@@ -350,7 +359,7 @@ def _broker_info(config: Config, addresses: Addresses) -> BrokerInfo:
     )
     first = endpoints[0]
     return BrokerInfo(
-        id=broker_id(config),
+        id=node_id,
         epoch=0,
         host=first.host,
         port=first.port,
@@ -358,4 +367,5 @@ def _broker_info(config: Config, addresses: Addresses) -> BrokerInfo:
         rack=config.broker.rack,
         version=__version__,
         started_ms=clock(),
+        location=broker_id.process_location(addresses.first),
     )

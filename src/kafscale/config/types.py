@@ -130,6 +130,21 @@ class OptionalInteger(_Plain[int | None]):
 
 
 @dataclass(frozen=True)
+class BrokerId(OptionalInteger):
+    """A broker id, as a number or as a name that ends with it: `broker-2` is 2."""
+
+    number: Integer = Integer(0, 2**31 - 1)
+
+    @property
+    def takes(self) -> str:
+        return f"{self.number.takes}, or a name that ends with it, such as broker-2, or nothing"
+
+    def read(self, text: str) -> int | None:
+        named = re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*-(\d+)", text.strip(), re.ASCII)
+        return super().read(named[1] if named else text)
+
+
+@dataclass(frozen=True)
 class Float(_Plain[float]):
     """A decimal number within bounds, by default a fraction from 0 to 1."""
 

@@ -4,6 +4,7 @@ import pytest
 
 from kafscale.config.types import (
     Boolean,
+    BrokerId,
     Choice,
     Duration,
     Float,
@@ -30,6 +31,9 @@ from kafscale.config.types import (
         (Integer(1, 10), "0", "is below the minimum of 1"),
         (Integer(1, 10), "11", "is above the maximum of 10"),
         (OptionalInteger(Integer(1, 10)), "11", "is above the maximum of 10"),
+        (BrokerId(), "broker-", "is not a whole number"),
+        (BrokerId(), "broker-99999999999", "is above the maximum of 2147483647"),
+        (BrokerId(), "-2", "is below the minimum of 0"),
         (Float(), "half", "is not a number"),
         (Float(), "nan", "is not a number"),
         (Float(), "1.01", "is above the maximum of 1"),
@@ -63,6 +67,10 @@ def test_invalid_value_is_rejected_with_a_reason(kind, text, reason):
         (Integer(-5, 10), " -5 ", -5),
         (OptionalInteger(Integer(0, 10)), "", None),
         (OptionalInteger(Integer(0, 10)), "0", 0),
+        (BrokerId(), "2", 2),
+        (BrokerId(), "broker-2", 2),
+        (BrokerId(), "kafscale-broker-0", 0),
+        (BrokerId(), "", None),
         (Float(), "0.2", 0.2),
         (Size(0, 10**9), "1Mi", 1024**2),
         (Duration(1, 10**6), "500", 500),

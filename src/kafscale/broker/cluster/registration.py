@@ -3,12 +3,14 @@
 Invariants:
 
 1. A broker session starts with a new broker epoch, which also names its WAL stream. It ends when
-   the lease is lost, or when another process registers under the same broker id.
+   the lease is lost, or when a later process of the broker registers.
 2. The broker decides by its own monotonic clock whether its lease is valid: a renewal is valid for
    the TTL, counted from when the request was sent, minus a safety margin for clock drift. So the
    broker stops serving before another broker can take over, and resumes when the store confirms
    that none has.
-3. If the store was restored from a snapshot since, the session is over, whatever the store says.
+3. A registration is never replaced while its process may live: only by the same process, or by
+   one that listens where that process listened. Any other process waits until the lease ends.
+4. If the store was restored from a snapshot since, the session is over, whatever the store says.
 """
 
 import asyncio
@@ -37,6 +39,9 @@ its followers and renews leases until it notices.
 """
 
 RETRY_SECONDS: Final = 0.2
+
+TTLS_TO_WAIT: Final = 1.5
+"""How many TTLs a starting broker waits for the end of the lease of another process."""
 
 Clock = Callable[[], int]
 
@@ -124,20 +129,58 @@ class Registration:
         )
 
     @property
+    def broker_id(self) -> int:
+        return self._template.id
+
+    @property
     def lease_is_valid(self) -> bool:
         """True while no other broker can own what this broker owns."""
         return self._monotonic() < self._valid_until_ms
 
+    async def wait_until_free(self) -> None:
+        """Wait until no other process is registered under this broker id.
+
+        Raises `FencedError` if another process keeps its lease: it is alive.
+        """
+        deadline_ms = self._monotonic() + self._ttl_ms * TTLS_TO_WAIT
+        is_logged = False
+        while (other := await self._other_process()) is not None:
+            if self._monotonic() > deadline_ms:
+                raise _taken(other)
+            if not is_logged:
+                logger.warning(
+                    "waiting for the end of another process's lease",
+                    broker_id=other.id,
+                    address=f"{other.host}:{other.port}",
+                )
+                is_logged = True
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _other_process(self) -> BrokerInfo | None:
+        """What is registered under this broker id, unless this process may replace it."""
+        entry = await self._store.get(keys.broker(str(self.broker_id)))
+        if entry is None:
+            return None
+        registered = decode_broker(entry)
+        return None if registered.location == self._template.location else registered
+
     async def register(self, epoch: int) -> BrokerInfo:
-        """Start a session; a process that is registered under this id is replaced, and notices."""
+        """Start a session; an earlier process of this broker is replaced, and notices.
+
+        Raises `FencedError` if another process is registered under this broker id.
+        """
         sent_ms = self._monotonic()
         lease = await self._store.grant(self._ttl_ms)
         broker = replace(self._template, epoch=epoch, lease=lease, is_draining=False)
         key = keys.broker(str(broker.id))
         while True:
             existing = await self._store.get(key)
-            if existing is not None and decode_broker(existing).epoch >= epoch:
-                raise FencedError(f"broker {broker.id} is registered with a later epoch")
+            if existing is not None:
+                registered = decode_broker(existing)
+                if registered.epoch >= epoch:
+                    raise FencedError(f"broker {broker.id} is registered with a later epoch")
+                if registered.location != broker.location:
+                    raise _taken(registered)
             result = await self._store.commit(
                 [Compare(key=key, mod_revision=existing.mod_revision if existing else 0)],
                 [Put(key, encode_broker(broker, self._clock()), lease)],
@@ -233,3 +276,11 @@ class Registration:
 
     def _extend_validity(self, sent_ms: int) -> None:
         self._valid_until_ms = sent_ms + int(self._ttl_ms * (1 - SAFETY_MARGIN))
+
+
+def _taken(other: BrokerInfo) -> FencedError:
+    return FencedError(
+        f"broker id {other.id} is in use: another broker with this id runs at"
+        f" {other.host}:{other.port}; give each broker an id of its own with KAFSCALE_BROKER_ID,"
+        " or stop the other one"
+    )

@@ -66,6 +66,8 @@ class BrokerSessions:
                 await asyncio.sleep(backoff.next_seconds())
 
     async def _start_session(self) -> int:
+        # First, because a session fences the WAL streams of all earlier ones.
+        await self._registration.wait_until_free()
         epoch = await self._allocate_epoch()
         await self._registration.restore_guard.check()
         await self._storage.start_session(epoch)

@@ -9,6 +9,7 @@ from kafscale.config.types import (
     HOST_OR_EMPTY,
     PORT,
     Boolean,
+    BrokerId,
     Choice,
     Duration,
     Integer,
@@ -25,9 +26,11 @@ _LISTENER = r"[A-Za-z0-9_-]+://(\[[0-9A-Fa-f:.%]+\]|[0-9A-Za-z._-]*):PORT"
 class Broker:
     """The broker: its id, its listeners and its directories."""
 
-    id: int | None = setting(None, OptionalInteger(Integer(0, 2**31 - 1)))
-    """The broker id. Empty takes the number at the end of the host name, as in the pods of a
-    StatefulSet. This is the default, so that all brokers of a cluster can share one file."""
+    id: int | None = setting(None, BrokerId())
+    """The broker id: `2`, or `broker-2`. Empty takes the number at the end of the host name, as in
+    the pods of a StatefulSet. A broker with etcd whose host name has none gets an id above 1000,
+    which belongs to its host name and port from then on. Empty is the default, so that all brokers
+    of a cluster can share one file."""
 
     rack: str = setting("", Text(optional=True))
     """The rack or availability zone of the broker. Partitions are balanced over zones as well as

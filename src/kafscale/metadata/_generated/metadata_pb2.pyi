@@ -207,7 +207,7 @@ class CommittedOffset(_message.Message):
     def __init__(self, offset: _Optional[int] = ..., metadata: _Optional[str] = ..., committed_at: _Optional[str] = ..., leader_epoch: _Optional[int] = ..., expires_at: _Optional[str] = ..., topic_id: _Optional[bytes] = ...) -> None: ...
 
 class BrokerRegistration(_message.Message):
-    __slots__ = ("broker_id", "host", "port", "rack", "started_at", "last_heartbeat", "version", "epoch", "control_host", "control_port", "draining", "endpoints")
+    __slots__ = ("broker_id", "host", "port", "rack", "started_at", "last_heartbeat", "version", "epoch", "control_host", "control_port", "draining", "endpoints", "location")
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
@@ -220,6 +220,7 @@ class BrokerRegistration(_message.Message):
     CONTROL_PORT_FIELD_NUMBER: _ClassVar[int]
     DRAINING_FIELD_NUMBER: _ClassVar[int]
     ENDPOINTS_FIELD_NUMBER: _ClassVar[int]
+    LOCATION_FIELD_NUMBER: _ClassVar[int]
     broker_id: str
     host: str
     port: int
@@ -232,7 +233,8 @@ class BrokerRegistration(_message.Message):
     control_port: int
     draining: bool
     endpoints: _containers.RepeatedCompositeFieldContainer[ListenerEndpoint]
-    def __init__(self, broker_id: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., rack: _Optional[str] = ..., started_at: _Optional[str] = ..., last_heartbeat: _Optional[str] = ..., version: _Optional[str] = ..., epoch: _Optional[int] = ..., control_host: _Optional[str] = ..., control_port: _Optional[int] = ..., draining: _Optional[bool] = ..., endpoints: _Optional[_Iterable[_Union[ListenerEndpoint, _Mapping]]] = ...) -> None: ...
+    location: str
+    def __init__(self, broker_id: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., rack: _Optional[str] = ..., started_at: _Optional[str] = ..., last_heartbeat: _Optional[str] = ..., version: _Optional[str] = ..., epoch: _Optional[int] = ..., control_host: _Optional[str] = ..., control_port: _Optional[int] = ..., draining: _Optional[bool] = ..., endpoints: _Optional[_Iterable[_Union[ListenerEndpoint, _Mapping]]] = ..., location: _Optional[str] = ...) -> None: ...
 
 class ListenerEndpoint(_message.Message):
     __slots__ = ("name", "host", "port", "security_protocol")

@@ -1,4 +1,4 @@
-"""Allocates cluster-wide identifiers: the cluster id, broker epochs and blocks of producer ids.
+"""Allocates cluster-wide identifiers: cluster id, broker ids and epochs, blocks of producer ids.
 
 Invariant: no two calls, on any brokers, get the same number, and later calls get greater numbers.
 A call that fails may leave numbers unused, which is harmless.
@@ -15,6 +15,7 @@ ATTEMPTS_MAX: Final = 1000
 contention alone."""
 
 PRODUCER_ID_COUNTER: Final = "producer-id"
+BROKER_ID_COUNTER: Final = "broker-id"
 
 
 def broker_epoch_counter(broker_id: str) -> str:

@@ -25,6 +25,7 @@ def encode_broker(broker: BrokerInfo, now_ms: int) -> bytes:
         control_host=broker.control_host,
         control_port=broker.control_port,
         draining=broker.is_draining,
+        location=broker.location,
         endpoints=[
             messages.ListenerEndpoint(
                 name=each.name,
@@ -59,6 +60,7 @@ def decode_broker(entry: Entry) -> BrokerInfo:
             for each in record.endpoints
         ),
         is_draining=record.draining,
+        location=record.location,
         lease=entry.lease,
         mod_revision=entry.mod_revision,
     )

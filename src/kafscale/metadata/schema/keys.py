@@ -7,6 +7,8 @@
     /kafscale/group-writers/{broker_id}                       empty: its revision orders the writes
                                                               of a group coordinator
     /kafscale/brokers/{broker_id}                             BrokerRegistration, under a lease
+    /kafscale/broker-ids/{host name}:{port}                   the id that was allocated to a broker,
+                                                              as decimal digits
     /kafscale/assignments/{topic}/{partition}                 PartitionAssignment
     /kafscale/controller                                      the controller's broker id, as decimal
                                                               digits, under its lease
@@ -33,6 +35,7 @@ TOPICS: Final = "/kafscale/topics/"
 CONSUMERS: Final = "/kafscale/consumers/"
 GROUP_WRITERS: Final = "/kafscale/group-writers/"
 BROKERS: Final = "/kafscale/brokers/"
+BROKER_IDS: Final = "/kafscale/broker-ids/"
 ASSIGNMENTS: Final = "/kafscale/assignments/"
 COUNTERS: Final = "/kafscale/counters/"
 DELETIONS: Final = "/kafscale/deletions/"
@@ -128,6 +131,11 @@ def group_writer(broker_id: str) -> str:
 
 def broker(broker_id: str) -> str:
     return f"{BROKERS}{_checked(broker_id)}"
+
+
+def allocated_broker_id(name: str) -> str:
+    """The key of the id of a broker whose id is neither configured nor in its host name."""
+    return f"{BROKER_IDS}{_checked(name)}"
 
 
 def assignments(name: str) -> str:

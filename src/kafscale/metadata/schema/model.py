@@ -125,6 +125,8 @@ class BrokerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """One per listener; `host` and `port` are those of the first."""
     is_draining: bool = False
     """The broker is leaving: its partitions and shards are moved to other brokers."""
+    location: str = ""
+    """Where its process listens; a process that listens there now has replaced it."""
     lease: int = 0
     mod_revision: int = NO_REVISION
 

@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from doubles import virtual_time
 from doubles.memory_store import MemoryStore
@@ -23,9 +24,10 @@ TTL_MS = 10_000
 BROKER = BrokerInfo(id=3, epoch=0, host="a", port=9092, rack="z")
 
 
-def registration(store):
+def registration(store, location="here"):
     clock = virtual_time.clock_ms
-    return Registration(store, BROKER, ttl_ms=TTL_MS, clock=clock, monotonic=clock)
+    broker = replace(BROKER, location=location)
+    return Registration(store, broker, ttl_ms=TTL_MS, clock=clock, monotonic=clock)
 
 
 def simulate(body):
@@ -105,10 +107,11 @@ def test_expired_lease_ends_the_session():
     simulate(body)
 
 
-def test_second_process_with_the_same_id_supersedes_the_first():
+def test_restarted_process_supersedes_the_one_that_listened_there():
     async def body(store):
         older, newer = registration(store), registration(store)
         await older.register(0)
+        await asyncio.wait_for(newer.wait_until_free(), 0.1)
         await newer.register(1)
         assert (await registered(store)).epoch == 1
         with pytest.raises(FencedError, match="another process is registered as broker 3"):
@@ -118,6 +121,36 @@ def test_second_process_with_the_same_id_supersedes_the_first():
         assert (await registered(store)).epoch == 1, "only the older one's own lease is revoked"
         with pytest.raises(FencedError, match="registered with a later epoch"):
             await older.register(1)
+
+    simulate(body)
+
+
+def test_process_elsewhere_is_refused_the_id_of_a_living_broker():
+    async def body(store):
+        living, other = registration(store), registration(store, location="elsewhere")
+        await living.register(0)
+        keeping = asyncio.create_task(living.keep_alive_until_lost())
+        with pytest.raises(
+            FencedError, match=r"broker id 3 is in use: .* runs at a:9092; give each"
+        ):
+            await other.wait_until_free()
+        with pytest.raises(FencedError, match="broker id 3 is in use"):
+            await other.register(1)
+        assert (await registered(store)).epoch == 0
+        await living.check_not_superseded()
+        keeping.cancel()
+
+    simulate(body)
+
+
+def test_process_elsewhere_gets_the_id_when_the_lease_of_a_killed_broker_ends():
+    async def body(store):
+        killed, other = registration(store), registration(store, location="elsewhere")
+        await killed.register(0)
+        began_ms = virtual_time.clock_ms()
+        await other.wait_until_free()
+        assert TTL_MS * 0.9 < virtual_time.clock_ms() - began_ms < TTL_MS * 1.2
+        assert (await other.register(1)).location == "elsewhere"
 
     simulate(body)
 

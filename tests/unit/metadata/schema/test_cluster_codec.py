@@ -30,6 +30,7 @@ BROKERS = st.builds(
     control_host=TEXT,
     control_port=st.integers(0, 65535),
     is_draining=st.booleans(),
+    location=TEXT,
     lease=st.integers(0, 2**60),
     mod_revision=st.integers(1, 2**60),
 )

@@ -94,6 +94,7 @@ def test_parsed_key_rebuilds_the_same_key(parts):
         "/kafscale/counters/",
         "/other/topics/orders/config",
         keys.SNAPSHOT,
+        keys.allocated_broker_id("host:9092"),
         keys.CLUSTER_ID,
     ],
 )
