@@ -143,7 +143,7 @@ async def killed(cluster: DirectCluster, probe: Probe, broker_id: int) -> Figure
 
 async def end_of_registration(store: EtcdStore, broker_id: int) -> float:
     """When the registration of a broker is deleted, by the monotonic clock."""
-    key = keys.broker(str(broker_id))
+    key = keys.broker(broker_id)
     revision = (await store.range(key)).revision
     async for events in store.watch(key, revision):
         if any(event.kind is EventKind.DELETE for event in events):

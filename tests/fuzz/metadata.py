@@ -133,7 +133,7 @@ KINDS = (
         STATE,
     ),
     Kind(
-        keys.broker("7"),
+        keys.broker(7),
         cluster_codec.decode_broker,
         lambda broker: cluster_codec.encode_broker(broker, NOW_MS),
         BROKER,

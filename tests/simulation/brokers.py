@@ -51,9 +51,7 @@ class Broker:
         self._saves: dict[PartitionLog, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._guards = OwnershipGuards(self.metadata)
         topics: Any = SimpleNamespace(by_id=cluster.metadata.topics)
-        self._states = PartitionStateStore(
-            self.metadata, topics, self._guards, namespace=NAMESPACE, clock=self.clock_ms
-        )
+        self._states = PartitionStateStore(self.metadata, topics, self._guards, clock=self.clock_ms)
         random = Random(cluster.random.getrandbits(32))
         retrying = RetryingObjectStore(store, retries_max=random.randint(0, 3), random=random)
         optional: dict[str, Any] = (

@@ -201,7 +201,7 @@ class NodeCluster:
         assignment = await self.assignment(topic.name, partition)
         if assignment is None or assignment.topic_id != topic.id:
             return None
-        registered = await self.metadata.get(keys.broker(str(assignment.broker_id)))
+        registered = await self.metadata.get(keys.broker(assignment.broker_id))
         if registered is None or not assignment.is_owned_by(decode_broker(registered)):
             return None
         for node in self.live_nodes():

@@ -176,9 +176,7 @@ class NodeProcess:
             monotonic=clock_ms,
         )
         guards = OwnershipGuards(self.metadata)
-        states = PartitionStateStore(
-            self.metadata, self.topic_store, guards, namespace=NAMESPACE, clock=self.clock
-        )
+        states = PartitionStateStore(self.metadata, self.topic_store, guards, clock=self.clock)
         self.engine = StorageEngine(
             self._retrying,
             NAMESPACE,

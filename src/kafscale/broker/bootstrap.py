@@ -117,9 +117,7 @@ async def build_components(
     defaults = TopicDefaults.from_config(config)
     registration = _registration(config, stores, addresses, node_id)
     guards = OwnershipGuards(stores.metadata)
-    partition_states = PartitionStateStore(
-        stores.metadata, stores.topic_store, guards, namespace=config.s3.namespace, clock=clock
-    )
+    partition_states = PartitionStateStore(stores.metadata, stores.topic_store, guards, clock=clock)
     storage = _storage(config, stores, partition_states, registration, random)
     groups = _coordinator(config, stores, registration, metrics, random)
     await groups.start()

@@ -225,9 +225,7 @@ def _build(stores, config, *, topic_store, cluster_cache, access_store, metrics,
         monotonic=clock,
     )
     guards = OwnershipGuards(stores.metadata)
-    partition_states = PartitionStateStore(
-        stores.metadata, topic_store, guards, namespace=namespace, clock=clock
-    )
+    partition_states = PartitionStateStore(stores.metadata, topic_store, guards, clock=clock)
     storage = StorageEngine(
         stores.objects,
         namespace,

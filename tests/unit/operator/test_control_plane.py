@@ -56,7 +56,7 @@ class OperatorFixture:
             fully_rolled=True,
         )
         puts = {
-            keys.broker("3"): encode_broker(BROKER, 0),
+            keys.broker(3): encode_broker(BROKER, 0),
             keys.assignment(topic, 0): encode_assignment(assignment),
         }
         await self.stores[name].commit([], [Put(key, value) for key, value in puts.items()])
@@ -157,7 +157,7 @@ def test_watch_ends_when_metadata_is_reopened_and_can_be_restarted():
             async with aclosing(watch(cluster_id="red")) as events:
                 await next_events(events, 1)
                 before, after = fixture.stores["red"], MemoryStore(lambda: 0)
-                for key in (keys.CLUSTER_ID, keys.broker("3"), keys.assignment("orders", 0)):
+                for key in (keys.CLUSTER_ID, keys.broker(3), keys.assignment("orders", 0)):
                     await after.commit([], [Put(key, (await before.get(key)).value)])
                 fixture.stores["red"] = after
                 await fixture.open("red", Etcd(endpoints=("there:2379",)))

@@ -13,6 +13,7 @@ from typing import Final
 from kafscale.errors import NotOwnerError
 from kafscale.metadata.cluster import partition_states
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
+from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import PartitionState, SegmentInfo, Topic
 from kafscale.metadata.schema.topic_codec import SEGMENTS_MAX
 from kafscale.metadata.store.base import MetadataStore
@@ -33,13 +34,11 @@ class PartitionStateStore:
         topic_store: TopicStore,
         guards: OwnershipGuards,
         *,
-        namespace: str,
         clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._topic_store = topic_store
         self._guards = guards
-        self._namespace = namespace
         self._clock = clock
         self._states: dict[TopicPartition, PartitionState] = {}
         self._turns: dict[TopicPartition, asyncio.Lock] = {}
@@ -63,6 +62,15 @@ class PartitionStateStore:
         self._states |= {(topic.name, number): state for number, state in selected.items()}
         return selected
 
+    def names_earlier_owner(self, log: PartitionLog) -> bool:
+        """Whether a state is stored that this broker has not saved since it owns the partition."""
+        state = self._states.get((log.topic, log.partition))
+        return (
+            state is not None
+            and state.topic_id == log.topic_id
+            and state.leader_epoch < log.leader_epoch
+        )
+
     async def save(self, log: PartitionLog) -> None:
         """Save the partition's offsets and newest segments, readable without opening the log."""
         async with self._turns.setdefault((log.topic, log.partition), asyncio.Lock()):
@@ -83,13 +91,13 @@ class PartitionStateStore:
             topic=log.topic,
             topic_id=log.topic_id,
             partition=log.partition,
-            leader_broker=str(guard.assignment.broker_id),
+            leader_broker=keys.broker_name(guard.assignment.broker_id),
             leader_epoch=log.leader_epoch,
             log_start_offset=log.start_offset,
             log_end_offset=log.end_offset,
             high_watermark=log.high_watermark,
             segments=self._segments(log, before),
-            active_segment=self._newest_key(log),
+            active_segment=_newest_name(log),
             segment_count=len(log.segments),
             size_bytes=log.segments.total_bytes,
             # Damaged segments at the end hold offsets that must not be used again.
@@ -99,12 +107,6 @@ class PartitionStateStore:
         self._states[topic_partition] = await partition_states.save(
             self._store, topic, state, guard
         )
-
-    def _newest_key(self, log: PartitionLog) -> str:
-        if not len(log.segments):
-            return ""
-        base_offset = log.segments[-1].base_offset
-        return object_keys.segment_key(self._namespace, log.directory, log.partition, base_offset)
 
     def _segments(
         self, log: PartitionLog, before: PartitionState | None
@@ -143,3 +145,10 @@ class PartitionStateStore:
             last_offset=next_offset - 1,
             max_timestamp_ms=log.segment_max_timestamp_ms if is_newest else UNKNOWN_TIMESTAMP_MS,
         )
+
+
+def _newest_name(log: PartitionLog) -> str:
+    """The name of the newest segment's object, without its directory."""
+    if not len(log.segments):
+        return ""
+    return object_keys.segment_name(log.segments[-1].base_offset)

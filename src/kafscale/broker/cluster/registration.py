@@ -40,6 +40,10 @@ its followers and renews leases until it notices.
 
 RETRY_SECONDS: Final = 0.2
 
+HEARTBEAT_SECONDS: Final = 30
+"""How often the time of the last heartbeat is written: 100 brokers cost etcd three small writes a
+second. The lease is what ends a session; the time is for readers of the schema."""
+
 TTLS_TO_WAIT: Final = 1.5
 """How many TTLs a starting broker waits for the end of the lease of another process."""
 
@@ -117,6 +121,7 @@ class Registration:
         self._clock = clock
         self._monotonic = monotonic
         self._valid_until_ms = 0
+        self._saving = asyncio.Lock()
         self.broker: BrokerInfo | None = None
         """The registered broker of this session; None between two sessions."""
         self.restore_guard = RestoreGuard(store)
@@ -158,7 +163,7 @@ class Registration:
 
     async def _other_process(self) -> BrokerInfo | None:
         """What is registered under this broker id, unless this process may replace it."""
-        entry = await self._store.get(keys.broker(str(self.broker_id)))
+        entry = await self._store.get(keys.broker(self.broker_id))
         if entry is None:
             return None
         registered = decode_broker(entry)
@@ -172,7 +177,7 @@ class Registration:
         sent_ms = self._monotonic()
         lease = await self._store.grant(self._ttl_ms)
         broker = replace(self._template, epoch=epoch, lease=lease, is_draining=False)
-        key = keys.broker(str(broker.id))
+        key = keys.broker(broker.id)
         while True:
             existing = await self._store.get(key)
             if existing is not None:
@@ -194,13 +199,17 @@ class Registration:
         return self.broker
 
     async def keep_alive_until_lost(self) -> None:
-        """Renew the lease periodically; returns when it is lost."""
+        """Renew the lease and publish heartbeats periodically; returns when the lease is lost."""
         assert self.broker is not None
         lease = self.broker.lease
+        published_ms = self._monotonic()
         while True:
             await asyncio.sleep(self._ttl_ms / RENEWALS_PER_TTL / 1000)
             try:
                 is_alive = await self._renew_lease(lease)
+                if is_alive and self._monotonic() - published_ms >= HEARTBEAT_SECONDS * 1000:
+                    await self._publish_heartbeat()
+                    published_ms = self._monotonic()
             except FencedError as error:
                 logger.warning(
                     "broker session ended", broker_id=self._template.id, reason=str(error)
@@ -231,21 +240,37 @@ class Registration:
 
     async def announce_drain(self) -> None:
         """Publish that this broker is about to leave."""
-        assert self.broker is not None
-        draining = replace(self.broker, is_draining=True)
-        result = await self._store.commit(
-            [Compare(key=keys.broker(str(draining.id)), mod_revision=draining.mod_revision)],
-            [
-                Put(
-                    keys.broker(str(draining.id)),
-                    encode_broker(draining, self._clock()),
-                    draining.lease,
+        await self._save(is_draining=True)
+
+    async def _publish_heartbeat(self) -> None:
+        """Write the time of the last heartbeat; a failure is left to the next one."""
+        try:
+            async with asyncio.timeout(self._ttl_ms / RENEWALS_PER_TTL / 1000):
+                await self._save()
+        except (OperatingError, TimeoutError) as error:
+            logger.warning("heartbeat not published", reason=str(error) or "timed out")
+
+    async def _save(self, **changes: bool) -> None:
+        """Write the registration of this session; `FencedError` if it is gone."""
+        async with self._saving:
+            before = self.broker
+            assert before is not None
+            key = keys.broker(before.id)
+            broker, revision = replace(before, **changes), before.mod_revision
+            while True:
+                result = await self._store.commit(
+                    [Compare(key=key, mod_revision=revision)],
+                    [Put(key, encode_broker(broker, self._clock()), broker.lease)],
                 )
-            ],
-        )
-        if not result.succeeded:
-            raise FencedError("this broker is no longer registered")
-        self.broker = replace(draining, mod_revision=result.revision)
+                if result.succeeded:
+                    if self.broker is before:  # Otherwise the session has ended meanwhile.
+                        self.broker = replace(broker, mod_revision=result.revision)
+                    return
+                # An earlier write may have taken effect although its response was lost.
+                entry = await self._store.get(key)
+                if entry is None or decode_broker(entry).epoch != broker.epoch:
+                    raise FencedError("this broker is no longer registered")
+                revision = entry.mod_revision
 
     async def check_not_superseded(self) -> None:
         """Raise `FencedError` if another process has registered under this broker id.
@@ -254,7 +279,7 @@ class Registration:
         longer exist.
         """
         await self.restore_guard.check()
-        entry = await self._store.get(keys.broker(str(self._template.id)))
+        entry = await self._store.get(keys.broker(self._template.id))
         our_epoch = self.broker.epoch if self.broker else -1
         if entry is not None and decode_broker(entry).epoch > our_epoch:
             raise FencedError(

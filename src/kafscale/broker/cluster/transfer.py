@@ -135,7 +135,7 @@ class OwnershipTransfer:
             leader_epoch=before.leader_epoch + 1,
             assigned_ms=self._clock(),
         )
-        target_key = keys.broker(str(target.id))
+        target_key = keys.broker(target.id)
         try:
             result = await self._store.commit(
                 [guard.compare, Compare(key=target_key, mod_revision=target.mod_revision)],

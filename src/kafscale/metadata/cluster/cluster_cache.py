@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from msgspec.structs import replace
+
 from kafscale.errors import DamagedObjectError
 from kafscale.metadata.cluster.watch_cache import WatchCache
 from kafscale.metadata.schema import keys
@@ -88,12 +90,17 @@ class ClusterCache:
     # --- watch callbacks ------------------------------------------------------------------------
 
     def _broker_changed(self, key: str, entry: Entry | None) -> None:
-        number = key.removeprefix(keys.BROKERS)
+        parsed = keys.parse(key)
+        if not isinstance(parsed, keys.BrokerKey):
+            return
         broker = _decode_or_none(decode_broker, entry)
-        if broker is not None:
+        if broker is None:
+            self._brokers.pop(parsed.broker_id, None)
+        else:
+            before = self._brokers.get(broker.id)
             self._brokers[broker.id] = broker
-        elif number.isdecimal():
-            self._brokers.pop(int(number), None)
+            if before is not None and replace(before, mod_revision=broker.mod_revision) == broker:
+                return  # Only the time of its last heartbeat has changed.
         self._notify()
 
     def _controller_changed(self, key: str, entry: Entry | None) -> None:

@@ -1,7 +1,7 @@
 """Encodes broker registrations and assignments as the published protobuf messages.
 
-The invariants are those of `topic_codec`. Broker ids are numbers, as in Kafka's protocol; messages
-and keys store them as text.
+The invariants are those of `topic_codec`. Messages name brokers as keys do: `broker-2`. Numbers, as
+earlier versions wrote them, are read too.
 """
 
 from kafscale.errors import DamagedObjectError
@@ -14,7 +14,7 @@ from kafscale.metadata.store.base import Entry
 
 def encode_broker(broker: BrokerInfo, now_ms: int) -> bytes:
     record = messages.BrokerRegistration(
-        broker_id=str(broker.id),
+        broker_id=keys.broker_name(broker.id),
         host=broker.host,
         port=broker.port,
         rack=broker.rack,
@@ -43,10 +43,11 @@ def decode_broker(entry: Entry) -> BrokerInfo:
     record = parse_message(messages.BrokerRegistration(), entry)
     key = keys.parse(entry.key)
     assert isinstance(key, keys.BrokerKey), entry.key
-    if record.broker_id != key.broker_id:
+    broker_id = _parse_broker_id(entry, record.broker_id)
+    if broker_id != key.broker_id:
         raise DamagedObjectError(entry.key, f"contains another broker id: {record.broker_id!r}")
     return BrokerInfo(
-        id=_parse_broker_id(entry, record.broker_id),
+        id=broker_id,
         epoch=record.epoch,
         host=record.host,
         port=record.port,
@@ -68,19 +69,19 @@ def decode_broker(entry: Entry) -> BrokerInfo:
 
 def encode_assignment(assignment: Assignment) -> bytes:
     reassigning_to = assignment.reassigning_to
-    lost_id, lost_epoch = assignment.lost_owner or ("", 0)
     record = messages.PartitionAssignment(
-        broker_id=str(assignment.broker_id),
+        broker_id=keys.broker_name(assignment.broker_id),
         epoch=assignment.leader_epoch,
         assigned_at=format_time(assignment.assigned_ms),
         broker_epoch=assignment.broker_epoch,
         clean=assignment.fully_rolled,
-        moving_to="" if reassigning_to is None else str(reassigning_to),
+        moving_to="" if reassigning_to is None else keys.broker_name(reassigning_to),
         topic_id=assignment.topic_id,
         end_offset=assignment.end_offset,
-        lost_broker_id=str(lost_id),
-        lost_broker_epoch=lost_epoch,
     )
+    if assignment.lost_owner is not None:
+        lost_id, record.lost_broker_epoch = assignment.lost_owner
+        record.lost_broker_id = keys.broker_name(lost_id)
     return record.SerializeToString(deterministic=True)
 
 
@@ -109,6 +110,9 @@ def decode_assignment(entry: Entry) -> Assignment:
 
 
 def _parse_broker_id(entry: Entry, text: str) -> int:
+    broker_id = keys.parse_broker_name(text)
+    if broker_id is not None:
+        return broker_id
     if not (text.isascii() and text.isdecimal()):
         raise DamagedObjectError(entry.key, f"not a broker id: {text!r}")
     return int(text)

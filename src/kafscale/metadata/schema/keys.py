@@ -24,7 +24,8 @@
     /kafscale/restored...                                     see `metadata.cluster.restore_marker`
 
 Invariant: if `parse` returns a value, building a key from it returns the same key. Topic names
-contain no slash; group ids may contain any character and are escaped.
+contain no slash; group ids may contain any character and are escaped. The schema names brokers
+`broker-2`, where Kafka's protocol has the number 2.
 """
 
 from typing import Final
@@ -44,6 +45,8 @@ DELETED_TOPICS: Final = "/kafscale/deleted-topics/"
 CONTROLLER: Final = "/kafscale/controller"
 SNAPSHOT: Final = "/kafscale/metadata/snapshot"
 CLUSTER_ID: Final = "/kafscale/cluster/id"
+
+_BROKER_PREFIX: Final = "broker-"
 
 
 class TopicConfigKey(msgspec.Struct, frozen=True):
@@ -66,7 +69,7 @@ class CommittedOffsetKey(msgspec.Struct, frozen=True):
 
 
 class BrokerKey(msgspec.Struct, frozen=True):
-    broker_id: str
+    broker_id: int
 
 
 class AssignmentKey(msgspec.Struct, frozen=True):
@@ -129,8 +132,25 @@ def group_writer(broker_id: str) -> str:
     return f"{GROUP_WRITERS}{_checked(broker_id)}"
 
 
-def broker(broker_id: str) -> str:
-    return f"{BROKERS}{_checked(broker_id)}"
+def broker(broker_id: int) -> str:
+    return f"{BROKERS}{broker_name(broker_id)}"
+
+
+def broker_name(broker_id: int) -> str:
+    """The name of a broker in the schema.
+
+    >>> broker_name(2)
+    'broker-2'
+    """
+    return f"{_BROKER_PREFIX}{broker_id}"
+
+
+def parse_broker_name(name: str) -> int | None:
+    """The broker id; None for a name that `broker_name` does not return."""
+    number = name.removeprefix(_BROKER_PREFIX)
+    if number == name or not _is_canonical_number(number):
+        return None
+    return int(number)
 
 
 def allocated_broker_id(name: str) -> str:
@@ -187,7 +207,9 @@ def parse(key: str) -> Key | None:  # noqa: PLR0911 - one return per key type.
             _is_escaped(group) and name and _is_canonical_number(number)
         ):
             return CommittedOffsetKey(_unescape(group), name, int(number))
-        case ["", "kafscale", "brokers", broker_id] if broker_id:
+        case ["", "kafscale", "brokers", name] if (
+            broker_id := parse_broker_name(name)
+        ) is not None:
             return BrokerKey(broker_id)
         case ["", "kafscale", "assignments", name, number] if name and _is_canonical_number(number):
             return AssignmentKey(name, int(number))

@@ -155,6 +155,15 @@ def segment_key(namespace: str, directory: str, partition: int, base_offset: int
     return _segment_stem(namespace, directory, partition, base_offset) + SEGMENT_SUFFIX
 
 
+def segment_name(base_offset: int) -> str:
+    """The last part of the key of a segment.
+
+    >>> segment_name(50000)
+    'segment-00000000000000050000.kfs'
+    """
+    return _stem_name(base_offset) + SEGMENT_SUFFIX
+
+
 def index_key(namespace: str, directory: str, partition: int, base_offset: int) -> str:
     return _segment_stem(namespace, directory, partition, base_offset) + INDEX_SUFFIX
 
@@ -321,8 +330,12 @@ def parse_job_run(namespace: str, key: str) -> JobRunRef | None:
 def _segment_stem(namespace: str, directory: str, partition: int, base_offset: int) -> str:
     assert directory not in RESERVED_TOPICS
     assert 0 <= partition <= INT32_MAX
+    return partition_prefix(namespace, directory, partition) + _stem_name(base_offset)
+
+
+def _stem_name(base_offset: int) -> str:
     assert 0 <= base_offset <= INT64_MAX
-    return f"{partition_prefix(namespace, directory, partition)}segment-{base_offset:020d}"
+    return f"segment-{base_offset:020d}"
 
 
 def _is_topic_partition(directory: str, partition: int) -> bool:

@@ -150,7 +150,7 @@ class ControllerNode:
 
     async def _put(self, broker):
         value = encode_broker(broker, virtual_time.clock_ms())
-        done = await self.store.commit([], [Put(keys.broker(str(broker.id)), value, broker.lease)])
+        done = await self.store.commit([], [Put(keys.broker(broker.id), value, broker.lease)])
         return replace(broker, mod_revision=done.revision)
 
 

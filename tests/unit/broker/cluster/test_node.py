@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack
 from doubles import virtual_time
 from doubles.faulty_object_store import Fault, Rule
 from kafscale.errors import NotOwnerError
+from kafscale.metadata.schema import keys
+from kafscale.metadata.schema.topic_codec import decode_partition_state
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
 from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
@@ -178,6 +180,34 @@ def test_drain_transfers_everything_fully_rolled():
         await until(lambda: len(second.services.groups.shards) == 50)
 
     simulate(body)
+
+
+def test_partition_states_name_the_new_owner_soon_although_nothing_is_written():
+    async def body(cluster):
+        first, second = await cluster.broker(1), await cluster.broker(2)
+        await first.topic("orders", 6)
+        await until(lambda: is_served(first, 3) and is_served(second, 3))
+        for partition, leader in enumerate(leaders(first)):
+            await write({1: first, 2: second}[leader], partition, b"a")
+        await first.node.leave(30)
+        await until(lambda: is_served(second, 6))
+        before = await stored_states(cluster)
+        assert {state.leader_broker for state in before} == {"broker-1"}
+        assert {state.active_segment for state in before} == {"segment-00000000000000000000.kfs"}
+        await asyncio.sleep(10)
+        after = await stored_states(cluster)
+        assert [(state.leader_broker, state.leader_epoch) for state in after] == [
+            ("broker-2", 1)
+        ] * 3
+        await asyncio.sleep(20)
+        assert await stored_states(cluster) == after, "they are written once"
+
+    simulate(body)
+
+
+async def stored_states(cluster):
+    entries = (await cluster.stores.metadata.range(keys.partition_states("orders"))).entries
+    return [decode_partition_state(entry) for entry in entries]
 
 
 def test_single_partitions_are_drained_to_the_least_loaded_broker():

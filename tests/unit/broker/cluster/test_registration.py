@@ -7,6 +7,7 @@ from doubles import virtual_time
 from doubles.memory_store import MemoryStore
 from kafscale.broker.cluster.registration import Registration, RestoreGuard
 from kafscale.errors import FencedError
+from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.cluster.restore_marker import (
     REVISION_BUMP,
     complete_restore,
@@ -16,7 +17,8 @@ from kafscale.metadata.cluster.restore_marker import (
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_broker
 from kafscale.metadata.schema.model import BrokerInfo
-from kafscale.metadata.store.base import Put
+from kafscale.metadata.schema.protobuf import parse_time
+from kafscale.metadata.store.base import Delete, Put
 from unit.broker.cluster.restorable_cluster import BackedUpStore
 from unit.broker.cluster.unreachable_store import UnreachableStore
 
@@ -38,7 +40,7 @@ def simulate(body):
 
 
 async def registered(store):
-    entry = await store.get(keys.broker("3"))
+    entry = await store.get(keys.broker(3))
     return None if entry is None else decode_broker(entry)
 
 
@@ -84,6 +86,46 @@ def test_lease_is_invalid_before_it_can_have_expired_in_an_unreachable_store():
         assert current.lease_is_valid
         assert not keeping.done()
         keeping.cancel()
+
+    simulate(body)
+
+
+async def heartbeat_ms(store):
+    """When the last heartbeat of the registered broker was, as readers of the schema see it."""
+    entry = await store.get(keys.broker(3))
+    record = messages.BrokerRegistration.FromString(entry.value)
+    return parse_time(record.last_heartbeat)
+
+
+def test_heartbeats_are_published_at_a_limited_rate():
+    async def body(store):
+        current = registration(store)
+        first = await current.register(0)
+        keeping = asyncio.create_task(current.keep_alive_until_lost())
+        await asyncio.sleep(300)
+        assert virtual_time.clock_ms() - await heartbeat_ms(store) <= 35_000
+        writes = (await registered(store)).mod_revision - first.mod_revision
+        assert 8 <= writes <= 10
+        assert current.broker == await registered(store)
+        await current.announce_drain()
+        await asyncio.sleep(60)
+        assert (await registered(store)).is_draining, "a heartbeat keeps what was announced"
+        keeping.cancel()
+
+    simulate(body)
+
+
+def test_heartbeat_whose_response_is_lost_does_not_end_the_session():
+    async def body(store):
+        current = registration(store)
+        before = await current.register(0)
+        value = (await store.get(keys.broker(3))).value
+        await store.commit([], [Put(keys.broker(3), value, before.lease)])
+        await current.announce_drain()
+        assert (await registered(store)).is_draining
+        await store.commit([], [Delete(keys.broker(3))])
+        with pytest.raises(FencedError, match="no longer registered"):
+            await current.announce_drain()
 
     simulate(body)
 

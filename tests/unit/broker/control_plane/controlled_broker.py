@@ -143,7 +143,7 @@ class ControlledBroker:
     async def put(self, *records):
         """Write brokers and assignments, and wait until the cache shows them."""
         puts = [
-            Put(keys.broker(str(each.id)), encode_broker(each, 0))
+            Put(keys.broker(each.id), encode_broker(each, 0))
             if isinstance(each, BrokerInfo)
             else Put(keys.assignment(each.topic, each.partition), encode_assignment(each))
             for each in records

@@ -15,7 +15,7 @@ OWNED = Assignment(
 
 
 def put_broker(broker):
-    return Put(keys.broker(str(broker.id)), encode_broker(broker, 0))
+    return Put(keys.broker(broker.id), encode_broker(broker, 0))
 
 
 def put_assignment(assignment):
@@ -64,7 +64,7 @@ def test_owner_of_an_earlier_registration_is_no_leader(run_with_store):
         await shown(cache, lambda: cache.leader("orders", 2) == (1, 7))
         await store.commit([], [put_broker(replace(BROKER, epoch=5))])
         await shown(cache, lambda: cache.leader("orders", 2) == (NO_BROKER, 7))
-        await store.commit([], [Delete(keys.broker("1"))])
+        await store.commit([], [Delete(keys.broker(1))])
         await shown(cache, lambda: not cache.brokers)
         assert cache.leader("orders", 2) == (NO_BROKER, 7)
 
@@ -79,6 +79,22 @@ def test_listeners_are_called_after_the_cache_changed(run_with_store):
         await store.commit([], [Put(keys.CONTROLLER, b"1")])
         await shown(cache, lambda: cache.controller_id == 1)
         assert seen[-1] == ({}, 1)
+
+    with_view(run_with_store, body)
+
+
+def test_heartbeat_of_a_broker_is_shown_without_a_notification(run_with_store):
+    async def body(store, cache):
+        await store.commit([], [put_broker(BROKER)])
+        await shown(cache, lambda: 1 in cache.brokers)
+        calls = []
+        cache.subscribe(lambda: calls.append(dict(cache.brokers)))
+        beat = Put(keys.broker(1), encode_broker(BROKER, now_ms=30_000))
+        revision = (await store.commit([], [beat])).revision
+        await store.commit([], [put_broker(replace(BROKER, is_draining=True))])
+        await shown(cache, lambda: cache.brokers[1].is_draining)
+        assert [brokers[1].is_draining for brokers in calls] == [True]
+        assert cache.brokers[1].mod_revision == revision + 1
 
     with_view(run_with_store, body)
 

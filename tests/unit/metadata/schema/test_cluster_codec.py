@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kafscale.errors import DamagedObjectError
+from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import (
     decode_assignment,
@@ -53,7 +54,7 @@ ASSIGNMENTS = st.builds(
 @given(broker=BROKERS)
 def test_broker_round_trips(broker):
     value = encode_broker(broker, now_ms=0)
-    key = keys.broker(str(broker.id))
+    key = keys.broker(broker.id)
     assert decode_broker(Entry(key, value, 1, broker.mod_revision, broker.lease)) == broker
 
 
@@ -66,8 +67,27 @@ def test_assignment_round_trips(assignment):
 
 def test_broker_under_another_key_is_damaged():
     value = encode_broker(BrokerInfo(id=1, epoch=0, host="a", port=1), now_ms=0)
-    with pytest.raises(DamagedObjectError, match="another broker id: '1'"):
-        decode_broker(Entry(keys.broker("2"), value, 1, 1))
+    with pytest.raises(DamagedObjectError, match="another broker id: 'broker-1'"):
+        decode_broker(Entry(keys.broker(2), value, 1, 1))
+
+
+def test_brokers_are_named_as_published_and_numbers_of_earlier_versions_are_read():
+    owned = Assignment(
+        topic="orders",
+        partition=0,
+        broker_id=2,
+        broker_epoch=5,
+        leader_epoch=0,
+        fully_rolled=True,
+        reassigning_to=0,
+        lost_owner=(12, 4),
+    )
+    record = messages.PartitionAssignment.FromString(encode_assignment(owned))
+    names = (record.broker_id, record.moving_to, record.lost_broker_id)
+    assert names == ("broker-2", "broker-0", "broker-12")
+    record.broker_id, record.moving_to, record.lost_broker_id = "2", "0", "12"
+    key = keys.assignment("orders", 0)
+    assert decode_assignment(Entry(key, record.SerializeToString(), 1, 0)) == owned
 
 
 @pytest.mark.parametrize("value", [b"\xff\xff", b""])

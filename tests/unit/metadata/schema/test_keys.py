@@ -19,7 +19,7 @@ PARTITIONS = st.integers(0, 2**31 - 1)
             "/kafscale/consumers/billing/offsets/orders/7",
             keys.CommittedOffsetKey("billing", "orders", 7),
         ),
-        ("/kafscale/brokers/broker-2", keys.BrokerKey("broker-2")),
+        ("/kafscale/brokers/broker-2", keys.BrokerKey(2)),
         ("/kafscale/assignments/orders/7", keys.AssignmentKey("orders", 7)),
         ("/kafscale/counters/broker-epoch/0", keys.CounterKey("broker-epoch/0")),
         ("/kafscale/deletions/orders", keys.DeletionKey("orders")),
@@ -57,7 +57,7 @@ def key_of(meaning):
         st.builds(keys.PartitionStateKey, TOPICS, PARTITIONS),
         st.builds(keys.ConsumerGroupKey, GROUPS),
         st.builds(keys.CommittedOffsetKey, GROUPS, TOPICS, PARTITIONS),
-        st.builds(keys.BrokerKey, TOPICS),
+        st.builds(keys.BrokerKey, PARTITIONS),
         st.builds(keys.AssignmentKey, TOPICS, PARTITIONS),
         st.builds(keys.DeletionKey, TOPICS),
     )

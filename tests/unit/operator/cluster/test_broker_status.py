@@ -78,7 +78,7 @@ class Brokers:
     async def start(self):
         for broker_id in range(self.count):
             value = encode_broker(registered(broker_id), 0)
-            await self.store.commit([], [Put(keys.broker(str(broker_id)), value)])
+            await self.store.commit([], [Put(keys.broker(broker_id), value)])
         await self.metadata.start()
 
     async def response(self, _metadata, broker):

@@ -82,7 +82,7 @@ class TopicFixture:
     async def assign(self, broker_id, topic, *partitions):
         """Make a broker the leader of partitions."""
         broker = BrokerInfo(id=broker_id, epoch=1, host="a", port=9092, control_port=9093)
-        await self.store.commit([], [Put(keys.broker(str(broker_id)), encode_broker(broker, 0))])
+        await self.store.commit([], [Put(keys.broker(broker_id), encode_broker(broker, 0))])
         for partition in partitions:
             assignment = Assignment(
                 topic=topic,

@@ -70,7 +70,7 @@ class Fencer:
         self._on_fenced()
 
     async def _session_ended(self, broker_id: int, epoch: int) -> bool:
-        entry = await self._store.get(keys.broker(str(broker_id)))
+        entry = await self._store.get(keys.broker(broker_id))
         return entry is None or decode_broker(entry).epoch > epoch
 
     async def _retry(self, owner: Owner, call: Callable[[int, int], Awaitable[Result]]) -> Result:

@@ -116,5 +116,5 @@ def _brokers_of(change: Change) -> set[int]:
 def _registration_compare(broker_id: int, brokers: Mapping[int, BrokerInfo]) -> Compare:
     broker = brokers.get(broker_id)
     return Compare(
-        key=keys.broker(str(broker_id)), mod_revision=broker.mod_revision if broker else NO_REVISION
+        key=keys.broker(broker_id), mod_revision=broker.mod_revision if broker else NO_REVISION
     )

@@ -20,7 +20,7 @@ def test_assigner_does_not_plan_while_the_cache_is_disconnected():
         node = await cluster.node(1)
         await cluster.wait_until_assigned()
         node.store.interrupted = True
-        await cluster.store.commit([], [Put(keys.broker("7"), b"\xff damaged")])
+        await cluster.store.commit([], [Put(keys.broker(7), b"\xff damaged")])
         await asyncio.sleep(0.01)
         node.store.interrupted = False
         await cluster.topic("orders", 3)

@@ -59,7 +59,7 @@ def test_new_assignment_compares_absence_topic_and_broker():
     assert compares(txn) == {
         Compare(key="/kafscale/assignments/orders/0", mod_revision=0),
         Compare(key="/kafscale/topics/orders/config", create_revision=20),
-        Compare(key="/kafscale/brokers/1", mod_revision=101),
+        Compare(key="/kafscale/brokers/broker-1", mod_revision=101),
     }
     [put] = txn.operations
     assert isinstance(put, Put)
@@ -72,8 +72,8 @@ def test_takeover_compares_assignment_and_both_registrations():
     assert compares(txn) == {
         Compare(key="/kafscale/assignments/orders/0", mod_revision=60),
         Compare(key="/kafscale/topics/orders/config", create_revision=20),
-        Compare(key="/kafscale/brokers/9", mod_revision=0),
-        Compare(key="/kafscale/brokers/2", mod_revision=102),
+        Compare(key="/kafscale/brokers/broker-9", mod_revision=0),
+        Compare(key="/kafscale/brokers/broker-2", mod_revision=102),
     }
 
 
@@ -84,8 +84,8 @@ def test_move_compares_both_brokers_and_a_shard_no_topic():
     )
     assert compares(txn) == {
         Compare(key="/kafscale/assignments/__consumer_offsets/4", mod_revision=60),
-        Compare(key="/kafscale/brokers/1", mod_revision=101),
-        Compare(key="/kafscale/brokers/2", mod_revision=102),
+        Compare(key="/kafscale/brokers/broker-1", mod_revision=101),
+        Compare(key="/kafscale/brokers/broker-2", mod_revision=102),
     }
 
 
