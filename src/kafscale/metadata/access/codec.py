@@ -19,7 +19,7 @@ from kafscale.metadata.access.model import (
     ScramCredential,
     ScramMechanism,
 )
-from kafscale.metadata.schema.protobuf import parse_message
+from kafscale.metadata.schema.protobuf import parse, serialize
 from kafscale.metadata.store.base import Entry
 
 Limits = Mapping[str, float]
@@ -27,19 +27,21 @@ Limits = Mapping[str, float]
 
 
 def encode_acl(acl: Acl) -> bytes:
-    return messages.AccessRule(
-        resource_type=acl.resource_type,
-        pattern_type=acl.pattern_type,
-        resource_name=acl.resource_name,
-        principal=acl.principal,
-        host=acl.host,
-        operation=acl.operation,
-        permission=acl.permission,
-    ).SerializeToString(deterministic=True)
+    return serialize(
+        messages.AccessRule(
+            resource_type=acl.resource_type,
+            pattern_type=acl.pattern_type,
+            resource_name=acl.resource_name,
+            principal=acl.principal,
+            host=acl.host,
+            operation=acl.operation,
+            permission=acl.permission,
+        )
+    )
 
 
 def decode_acl(entry: Entry) -> Acl:
-    record = parse_message(messages.AccessRule(), entry)
+    record = parse(messages.AccessRule(), entry)
     try:
         acl = Acl(
             ResourceType(record.resource_type),
@@ -57,18 +59,20 @@ def decode_acl(entry: Entry) -> Acl:
 
 
 def encode_credential(credential: ScramCredential) -> bytes:
-    return messages.ScramCredential(
-        user=credential.user,
-        mechanism=credential.mechanism,
-        salt=credential.salt,
-        iterations=credential.iterations,
-        stored_key=credential.stored_key,
-        server_key=credential.server_key,
-    ).SerializeToString(deterministic=True)
+    return serialize(
+        messages.ScramCredential(
+            user=credential.user,
+            mechanism=credential.mechanism,
+            salt=credential.salt,
+            iterations=credential.iterations,
+            stored_key=credential.stored_key,
+            server_key=credential.server_key,
+        )
+    )
 
 
 def decode_credential(entry: Entry) -> ScramCredential:
-    record = parse_message(messages.ScramCredential(), entry)
+    record = parse(messages.ScramCredential(), entry)
     try:
         mechanism = ScramMechanism(record.mechanism)
     except ValueError as error:
@@ -80,13 +84,13 @@ def decode_credential(entry: Entry) -> ScramCredential:
 
 
 def encode_quota(entity: QuotaEntity, limits: Limits) -> bytes:
-    return messages.Quota(
-        user=entity.user, client_id=entity.client_id, ip=entity.ip, limits=limits
-    ).SerializeToString(deterministic=True)
+    return serialize(
+        messages.Quota(user=entity.user, client_id=entity.client_id, ip=entity.ip, limits=limits)
+    )
 
 
 def decode_quota(entry: Entry) -> tuple[QuotaEntity, Limits]:
-    record = parse_message(messages.Quota(), entry)
+    record = parse(messages.Quota(), entry)
     entity = QuotaEntity(
         user=record.user if record.HasField("user") else None,
         client_id=record.client_id if record.HasField("client_id") else None,

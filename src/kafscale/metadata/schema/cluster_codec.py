@@ -8,7 +8,7 @@ from kafscale.errors import DamagedObjectError
 from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import Assignment, BrokerInfo, ListenerEndpoint
-from kafscale.metadata.schema.protobuf import format_time, parse_message, read_time
+from kafscale.metadata.schema.protobuf import format_time, parse, read_time, serialize
 from kafscale.metadata.store.base import Entry
 
 
@@ -36,11 +36,11 @@ def encode_broker(broker: BrokerInfo, now_ms: int) -> bytes:
             for each in broker.endpoints
         ],
     )
-    return record.SerializeToString(deterministic=True)
+    return serialize(record)
 
 
 def decode_broker(entry: Entry) -> BrokerInfo:
-    record = parse_message(messages.BrokerRegistration(), entry)
+    record = parse(messages.BrokerRegistration(), entry)
     key = keys.parse(entry.key)
     assert isinstance(key, keys.BrokerKey), entry.key
     broker_id = _parse_broker_id(entry, record.broker_id)
@@ -82,11 +82,11 @@ def encode_assignment(assignment: Assignment) -> bytes:
     if assignment.lost_owner is not None:
         lost_id, record.lost_broker_epoch = assignment.lost_owner
         record.lost_broker_id = keys.broker_name(lost_id)
-    return record.SerializeToString(deterministic=True)
+    return serialize(record)
 
 
 def decode_assignment(entry: Entry) -> Assignment:
-    record = parse_message(messages.PartitionAssignment(), entry)
+    record = parse(messages.PartitionAssignment(), entry)
     key = keys.parse(entry.key)
     assert isinstance(key, keys.AssignmentKey), entry.key
     return Assignment(

@@ -29,7 +29,7 @@ from kafscale.groups.model import GroupRecord, GroupType, MemberRecord, Partitio
 from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import TOPIC_ID_BYTES
-from kafscale.metadata.schema.protobuf import format_time, parse_message, read_time
+from kafscale.metadata.schema.protobuf import format_time, parse, read_time, serialize
 from kafscale.metadata.store.base import COMMIT_BYTES_MAX, Entry
 
 NAMED_BYTES_MAX: Final = COMMIT_BYTES_MAX // 2
@@ -58,11 +58,11 @@ def encode_group(group: GroupRecord, topic_names: Mapping[bytes, str] = {}) -> b
     _add_names(record, group, topic_names)
     if record.ByteSize() > NAMED_BYTES_MAX:
         _drop_names(record)
-    return record.SerializeToString(deterministic=True)
+    return serialize(record)
 
 
 def decode_group(entry: Entry) -> GroupRecord:
-    record = parse_message(messages.ConsumerGroup(), entry)
+    record = parse(messages.ConsumerGroup(), entry)
     key = keys.parse(entry.key)
     assert isinstance(key, keys.ConsumerGroupKey), entry.key
     if record.group_id != key.group:
@@ -99,11 +99,11 @@ def encode_offset(committed: CommittedOffset) -> bytes:
     )
     if committed.expires_ms is not None:
         record.expires_at = format_time(committed.expires_ms)
-    return record.SerializeToString(deterministic=True)
+    return serialize(record)
 
 
 def decode_offset(entry: Entry) -> CommittedOffset:
-    record = parse_message(messages.CommittedOffset(), entry)
+    record = parse(messages.CommittedOffset(), entry)
     is_own_record = record.HasField("topic_id")
     return CommittedOffset(
         offset=record.offset,

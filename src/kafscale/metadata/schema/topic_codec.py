@@ -7,6 +7,7 @@ writers, who know the published schema only, can be read too.
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -21,7 +22,7 @@ from kafscale.metadata.schema.model import (
     SegmentInfo,
     Topic,
 )
-from kafscale.metadata.schema.protobuf import format_time, parse_message, read_time
+from kafscale.metadata.schema.protobuf import format_time, parse, read_time, serialize
 from kafscale.metadata.store.base import Entry
 
 REPLICATION_FACTOR: Final = 1
@@ -32,6 +33,11 @@ CONFIG_DEFAULTS: Final[Mapping[str, str]] = {
     "compression.type": "snappy",
     "cleanup.policy": "delete",
 }
+
+INT64_MAX: Final = 2**63 - 1
+
+FIELD_CONFIGS: Final = frozenset(("retention.ms", "retention.bytes", "segment.bytes"))
+"""The configs that are also fields of the record."""
 
 SEGMENTS_MAX: Final = 100
 """How many of the newest segments a state lists. etcd limits requests to 1.5 MiB, and every
@@ -56,11 +62,11 @@ def encode_topic(topic: Topic) -> bytes:
         earlier_without_id=topic.earlier_without_id,
         emptied_ms=topic.emptied_ms,
     )
-    return record.SerializeToString(deterministic=True)
+    return serialize(record)
 
 
 def decode_topic(entry: Entry) -> Topic:
-    record = parse_message(messages.TopicConfig(), entry)
+    record = parse(messages.TopicConfig(), entry)
     key = keys.parse(entry.key)
     assert isinstance(key, keys.TopicConfigKey | keys.DeletionKey), entry.key
     if record.name != key.topic:
@@ -73,7 +79,7 @@ def decode_topic(entry: Entry) -> Topic:
         name=record.name,
         id=record.topic_id or _derived_id(record.name, entry.create_revision),
         partitions=record.partitions,
-        configs=_explicit_configs(record),
+        configs=_checked(entry, _explicit_configs(record)),
         created_ms=read_time(entry, record.created_at),
         namespace=record.namespace or DEFAULT_NAMESPACE,
         version=record.config_version or 1,
@@ -110,11 +116,11 @@ def encode_partition_state(state: PartitionState) -> bytes:
         topic_id=state.topic_id,
         rolled_offset=state.rolled_offset,
     )
-    return record.SerializeToString(deterministic=True)
+    return serialize(record)
 
 
 def decode_partition_state(entry: Entry) -> PartitionState:
-    record = parse_message(messages.PartitionState(), entry)
+    record = parse(messages.PartitionState(), entry)
     return PartitionState(
         topic=record.topic,
         topic_id=record.topic_id,
@@ -158,6 +164,15 @@ def _explicit_configs(record: messages.TopicConfig) -> dict[str, str]:
     return configs | {
         name: value for name, value in record.config.items() if CONFIG_DEFAULTS.get(name) != value
     }
+
+
+def _checked(entry: Entry, configs: dict[str, str]) -> dict[str, str]:
+    """The configs, of which those that are also fields of the record must be numbers."""
+    for name in FIELD_CONFIGS & configs.keys():
+        text = configs[name]
+        if not re.fullmatch(r"-?\d{1,19}", text, re.ASCII) or abs(int(text)) > INT64_MAX:
+            raise DamagedObjectError(entry.key, f"{name} is not a number: {text!r}")
+    return configs
 
 
 def _derived_id(name: str, create_revision: int) -> bytes:

@@ -102,6 +102,12 @@ def test_explicit_default_differs_from_an_implicit_one():
     assert decode_topic(entry_of(encode_topic(replace(ORDERS, configs=configs)))).configs == configs
 
 
+@pytest.mark.parametrize("value", ["-1", "0", str(2**63 - 1)])
+def test_fields_have_any_number_that_kafka_accepts(value):
+    topic = replace(ORDERS, configs={"retention.ms": value})
+    assert decode_topic(entry_of(encode_topic(topic))).configs == topic.configs
+
+
 def test_topic_with_published_fields_only_is_decoded():
     record = messages.TopicConfig(
         name="orders",
@@ -124,6 +130,13 @@ def test_topic_with_published_fields_only_is_decoded():
     assert decode_topic(Entry(entry.key, entry.value, 3, 9)).id == topic.id
 
 
+def explicitly(name, value):
+    record = messages.TopicConfig(
+        name="orders", partitions=1, topic_id=bytes(16), config={name: value}, config_set=[name]
+    )
+    return record.SerializeToString()
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -134,6 +147,8 @@ def test_topic_with_published_fields_only_is_decoded():
         messages.TopicConfig(name="orders").SerializeToString(),
         messages.TopicConfig(name="orders", partitions=1, topic_id=b"x").SerializeToString(),
         messages.TopicConfig(name="orders", partitions=1, created_at="?").SerializeToString(),
+        explicitly("retention.ms", "100H"),
+        explicitly("segment.bytes", str(2**63)),
     ],
 )
 def test_damaged_topic_is_rejected(value):
