@@ -13,6 +13,7 @@
     /kafscale/controller                                      the controller's broker id, as decimal
                                                               digits, under its lease
     /kafscale/metadata/snapshot                               JSON, derived from the others
+    /kafscale/metadata/snapshot/{part}                        more topics, in a large cluster
     /kafscale/cluster/id                                      text
     /kafscale/counters/{name}                                 the next value, as decimal digits
     /kafscale/deletions/{topic}                               TopicConfig of a deleted topic whose
@@ -171,6 +172,11 @@ def counter(name: str) -> str:
     """The key of a counter, such as `broker-epoch/0`."""
     assert name, "names in keys are not empty"
     return f"{COUNTERS}{name}"
+
+
+def snapshot(part: int) -> str:
+    """The key of a part of the metadata snapshot; the first one is 0."""
+    return f"{SNAPSHOT}/{part}" if part else SNAPSHOT
 
 
 def deletion(name: str) -> str:

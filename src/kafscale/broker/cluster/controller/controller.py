@@ -44,6 +44,9 @@ loop.
 
 RETRY_SECONDS: Final = 0.5
 
+SNAPSHOT_BYTES_PER_SECOND: Final = 100_000
+"""How much of etcd's writes the metadata snapshot takes while a large cluster changes."""
+
 REBALANCE_SECONDS_MAX: Final = 10.0
 
 TopicsListener = Callable[[Mapping[str, Topic]], Awaitable[None]]
@@ -324,13 +327,14 @@ class Controller:
         await self._to_publish.wait()
         self._to_publish.clear()
         try:
-            await self._publisher.publish(controller)
+            written_bytes = await self._publisher.publish(controller)
             for listener in self._publish_listeners:
                 await listener(self._topic_store.topics)
         except BaseException:
             self._to_publish.set()
             raise
-        await asyncio.sleep(self._settings.snapshot_interval_ms / 1000)
+        interval_seconds = self._settings.snapshot_interval_ms / 1000
+        await asyncio.sleep(max(interval_seconds, written_bytes / SNAPSHOT_BYTES_PER_SECOND))
 
     async def _clean_up_streams(self, controller: Entry) -> None:
         await asyncio.sleep(self._settings.stream_cleanup_interval_ms / 1000)

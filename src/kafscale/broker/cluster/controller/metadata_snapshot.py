@@ -1,11 +1,12 @@
 """The metadata snapshot: the whole cluster as one JSON document, for external readers.
 
 Invariants: it is derived from the other records, which are authoritative; only the controller
-writes it, when it has changed. It never exceeds the store's value limit: for a large cluster the
-partitions are left out first, then the last topics, and `truncated` is set.
+writes it, when it has changed. No value exceeds `PART_BYTES_MAX`: the topics of a large cluster
+continue in further parts, each of which is a document with `topics` only. The first part says how
+many `parts` there are, and is written last.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -13,12 +14,10 @@ import msgspec
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import BrokerInfo, Topic
-from kafscale.metadata.store.base import Entry, MetadataStore, Put, unchanged
-from kafscale.observability.logging import get_logger
+from kafscale.metadata.store.base import Delete, Entry, MetadataStore, Put, unchanged
 
-logger = get_logger(__name__)
-
-BYTES_MAX: Final = 1_000_000
+PART_BYTES_MAX: Final = 1_000_000
+"""etcd limits requests to 1.5 MiB. A topic is never split: the largest has half of this."""
 
 Document = dict[str, Any]
 
@@ -32,26 +31,47 @@ class SnapshotPublisher:
         cache: ClusterCache,
         topics: Mapping[str, Topic],
         cluster_id: str,
+        *,
+        part_bytes_max: int = PART_BYTES_MAX,
     ) -> None:
         self._store = store
         self._cache = cache
         self._topics = topics
         self._cluster_id = cluster_id
-        self._published: tuple[int, bytes] | None = None
-        """The last written snapshot, and its term."""
-        self._is_truncation_logged = False
+        self._part_bytes_max = part_bytes_max
+        self._term = 0
+        self._published: dict[str, bytes] = {}
+        """The parts that were written in this term, by key."""
 
-    async def publish(self, controller: Entry) -> None:
-        """Write the snapshot, if it has changed and this broker is still controller."""
-        value, is_complete = encode(build_document(self._cache, self._topics, self._cluster_id))
-        if not is_complete and not self._is_truncation_logged:
-            logger.warning("metadata snapshot truncated", size_bytes_max=BYTES_MAX)
-        self._is_truncation_logged = not is_complete
-        snapshot = (controller.mod_revision, value)
-        if snapshot != self._published:
-            result = await self._store.commit([unchanged(controller)], [Put(keys.SNAPSHOT, value)])
-            if result.succeeded:
-                self._published = snapshot
+    async def publish(self, controller: Entry) -> int:
+        """Write what has changed, while this broker is controller; return the bytes written."""
+        if controller.mod_revision != self._term:
+            self._published.clear()
+            self._term = controller.mod_revision
+            await self._read_keys()
+        document = build_document(self._cache, self._topics, self._cluster_id)
+        parts = encode(document, self._part_bytes_max)
+        values = {keys.snapshot(number): value for number, value in enumerate(parts)}
+        changed = [key for key, value in values.items() if self._published.get(key) != value]
+        for key in sorted(changed, key=lambda key: key == keys.SNAPSHOT):
+            await self._write(controller, Put(key, values[key]))
+        for key in self._published.keys() - values.keys():
+            await self._write(controller, Delete(key))
+        return sum(len(values[key]) for key in changed)
+
+    async def _read_keys(self) -> None:
+        """Find the parts of earlier controllers, so that superfluous ones are deleted."""
+        stored = await self._store.range(keys.SNAPSHOT)
+        self._published = {entry.key: b"" for entry in stored.entries}
+
+    async def _write(self, controller: Entry, operation: Put | Delete) -> None:
+        result = await self._store.commit([unchanged(controller)], [operation])
+        if not result.succeeded:
+            return  # Another broker is controller now.
+        if isinstance(operation, Put):
+            self._published[operation.key] = operation.value
+        else:
+            del self._published[operation.key]
 
 
 def build_document(cache: ClusterCache, topics: Mapping[str, Topic], cluster_id: str) -> Document:
@@ -64,17 +84,30 @@ def build_document(cache: ClusterCache, topics: Mapping[str, Topic], cluster_id:
     }
 
 
-def encode(document: Document, bytes_max: int = BYTES_MAX) -> tuple[bytes, bool]:
-    """Encode the document within `bytes_max`; also return whether it is complete."""
-    value = msgspec.json.encode(document)
-    if len(value) <= bytes_max:
-        return value, True
-    topics = [{**topic, "partitions": []} for topic in document["topics"]]
-    while True:
-        value = msgspec.json.encode({**document, "topics": topics, "truncated": True})
-        if len(value) <= bytes_max or not topics:
-            return value, False
-        topics = topics[: len(topics) * 9 // 10]
+def encode(document: Document, bytes_max: int = PART_BYTES_MAX) -> list[bytes]:
+    """Encode the document as parts; a part exceeds `bytes_max` only if it has a single topic."""
+    cluster = {name: value for name, value in document.items() if name != "topics"}
+    topics = [msgspec.json.encode(topic) for topic in document["topics"]]
+    first_bytes = len(msgspec.json.encode({**cluster, "parts": len(topics), "topics": []}))
+    groups = list(_group(topics, bytes_max, first_bytes))
+    if len(groups) > 1:
+        cluster["parts"] = len(groups)
+    documents: list[Document] = [{**cluster, "topics": groups[0]}]
+    documents += [{"topics": group} for group in groups[1:]]
+    return [msgspec.json.encode(each) for each in documents]
+
+
+def _group(topics: list[bytes], bytes_max: int, first_bytes: int) -> Iterator[list[msgspec.Raw]]:
+    """Consecutive topics that fit into one part, which begins with `first_bytes`."""
+    group: list[msgspec.Raw] = []
+    size_bytes = first_bytes
+    for topic in topics:
+        if group and size_bytes + len(topic) > bytes_max:
+            yield group
+            group, size_bytes = [], first_bytes
+        group.append(msgspec.Raw(topic))
+        size_bytes += len(topic) + 1
+    yield group
 
 
 def _broker_document(broker: BrokerInfo) -> Document:
