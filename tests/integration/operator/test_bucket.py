@@ -152,6 +152,25 @@ def test_lifecycle_rules_follow_topics(fixture: BucketFixture) -> None:
     assert second["shops.shop/day/"] > 30
 
 
+def test_archive_rule_follows_the_spec(fixture: BucketFixture) -> None:
+    asyncio.run(create_bucket(fixture.bucket))
+
+    def transitions(archive: dict[str, Any]) -> dict[str, Any]:
+        """The rules that move objects, by prefix, after the spec was applied."""
+        assert fixture.apply_lifecycle(fixture.cluster(archive=archive), topic("week")) == "True"
+        rules = fixture.s3.get_bucket_lifecycle_configuration(Bucket=fixture.bucket.name)["Rules"]
+        return {
+            rule["Filter"]["Prefix"]: rule["Transitions"] for rule in rules if "Transitions" in rule
+        }
+
+    prefix = "archive/shops.shop/"
+    assert transitions({"enabled": True}) == {prefix: [{"Days": 30, "StorageClass": "GLACIER"}]}
+    assert transitions({"enabled": True, "afterDays": 90, "storageClass": "DEEP_ARCHIVE"}) == {
+        prefix: [{"Days": 90, "StorageClass": "DEEP_ARCHIVE"}]
+    }
+    assert transitions({"enabled": False}) == {}
+
+
 def test_deleted_lifecycle_rules_are_written_again(fixture: BucketFixture) -> None:
     asyncio.run(create_bucket(fixture.bucket))
     cluster, week = fixture.cluster(), topic("week")

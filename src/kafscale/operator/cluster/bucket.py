@@ -19,7 +19,7 @@ from kafscale.metadata.topics.config_validation import DELETE
 from kafscale.operator import secrets
 from kafscale.operator.kube.api import NODES, SECRETS, Kube
 from kafscale.operator.spec.cluster import Cluster
-from kafscale.operator.spec.s3 import S3Spec
+from kafscale.operator.spec.s3 import ArchiveSpec, S3Spec
 from kafscale.operator.spec.status import TRUE, Condition, bad, ok
 from kafscale.operator.tenants import NotAllowedError, TenantRules
 from kafscale.storage.objects.factory import probe_access
@@ -30,7 +30,7 @@ from kafscale.storage.objects.s3.bucket_admin import (
     replicate,
 )
 from kafscale.storage.objects.s3.bucket_config import S3Bucket
-from kafscale.storage.objects.s3.lifecycle import FOREVER, TopicRetention
+from kafscale.storage.objects.s3.lifecycle import FOREVER, Archive, TopicRetention
 from kafscale.storage.objects.s3.store import S3ObjectStore
 
 READY: Final = "BucketReady"
@@ -64,7 +64,7 @@ class _Checked(msgspec.Struct, frozen=True):
 class _AppliedLifecycle(msgspec.Struct, frozen=True):
     """The lifecycle rules last applied, and when."""
 
-    inputs: tuple[S3Bucket, frozenset[TopicRetention]]
+    inputs: tuple[S3Bucket, frozenset[TopicRetention], Archive | None]
     at_ms: int
 
 
@@ -168,14 +168,16 @@ class BucketReconciler:
             TopicRetention(topic.directory, retention_ms(topic.configs)) for topic in topics
         )
         try:
-            inputs = (await self.bucket(cluster), retentions)
+            bucket, archive = await self.bucket(cluster), _archive(cluster.spec.s3.archive)
+            inputs = (bucket, retentions, archive)
             applied = self._lifecycles.get(key)
             if (
                 applied is None
                 or applied.inputs != inputs
                 or self._is_expired(applied.at_ms, LIFECYCLE_INTERVAL_MS)
             ):
-                await BucketLifecycle(inputs[0], cluster.object_namespace).apply(retentions)
+                lifecycle = BucketLifecycle(bucket, cluster.object_namespace, archive)
+                await lifecycle.apply(retentions)
                 self._lifecycles[key] = _AppliedLifecycle(inputs, self._clock())
         except KubeError:
             raise
@@ -253,6 +255,10 @@ def retention_ms(configs: Mapping[str, str]) -> int:
     if DELETE not in split_list(configs.get("cleanup.policy", DELETE)):
         return FOREVER
     return int(configs.get("retention.ms", WEEK_MS))
+
+
+def _archive(spec: ArchiveSpec) -> Archive | None:
+    return Archive(spec.after_days, spec.storage_class) if spec.enabled else None
 
 
 def _encryption(cluster: Cluster) -> Condition:

@@ -2,9 +2,29 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from kafscale.operator.spec.base import BucketName, OptionalObjectName, Region, Spec, text
+
+
+class ArchiveSpec(Spec, frozen=True, kw_only=True):
+    """When objects that are kept in the archive of a cluster become cheaper to store."""
+
+    enabled: Annotated[
+        bool,
+        text(
+            "Move objects below archive/NAMESPACE/ to another storage class, where NAMESPACE is the"
+            " prefix of the cluster's objects. Brokers write nothing there; copies and exports of"
+            " records may. Needs manageLifecycle."
+        ),
+    ] = False
+    after_days: Annotated[
+        int, Meta(ge=1, le=36_500, description="The age of an object when it is moved, in days.")
+    ] = 30
+    storage_class: Annotated[
+        Literal["STANDARD_IA", "INTELLIGENT_TIERING", "GLACIER_IR", "GLACIER", "DEEP_ARCHIVE"],
+        text("The storage class; objects in GLACIER and DEEP_ARCHIVE are restored before a read."),
+    ] = "GLACIER"
 
 
 class S3Spec(Spec, frozen=True, kw_only=True):
@@ -29,6 +49,13 @@ class S3Spec(Spec, frozen=True, kw_only=True):
     kms_key_arn: Annotated[
         str, text("The KMS key that encrypts objects. Empty: S3-managed keys.")
     ] = ""
+    storage_class: Annotated[
+        Literal["STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER_IR"],
+        text(
+            "The storage class of segments. Indexes and the write-ahead log are small or"
+            " short-lived, and are always STANDARD."
+        ),
+    ] = "STANDARD"
     credentials_secret_ref: Annotated[
         OptionalObjectName,
         text(
@@ -68,6 +95,7 @@ class S3Spec(Spec, frozen=True, kw_only=True):
             " retention."
         ),
     ] = True
+    archive: ArchiveSpec = field(default_factory=ArchiveSpec)
     replication: Annotated[
         bool, text("Replicate objects to replicationBucket, in case a region is lost.")
     ] = False

@@ -65,6 +65,7 @@ s3:
   bucket: kafscale-prod-eu-west-1
   region: eu-west-1
   endpoint: https://s3.example.com
+  storageClass: INTELLIGENT_TIERING
   pathStyle: false
   namespace: streams
   kmsKeyArn: arn:aws:kms:eu-west-1:1:key/k
@@ -74,6 +75,7 @@ s3:
   environment: prod
   manageLifecycle: true
   replication: true
+  archive: {enabled: true, afterDays: 90, storageClass: DEEP_ARCHIVE}
   replicationBucket: arn:aws:s3:::kafscale-prod-us-east-1
   replicationRoleArn: arn:aws:iam::1:role/replication
 etcd:

@@ -25,6 +25,7 @@ DIRECTORY: Final = "/etc/kafscale"
 ETCD_TLS_DIRECTORY: Final = f"{DIRECTORY}/etcd-tls"
 CONTROL_TLS_DIRECTORY: Final = f"{DIRECTORY}/control-tls"
 LISTENER_TLS_DIRECTORY: Final = f"{DIRECTORY}/listener-tls"
+DEFAULT_STORAGE_CLASS: Final = "STANDARD"
 GRACE_SECONDS_KEPT: Final = 10
 """The part of a pod's grace period after the drain, for pending responses and uploads."""
 
@@ -110,7 +111,13 @@ def _drain_seconds(cluster: Cluster) -> int:
 
 def _s3(cluster: Cluster) -> Tree:
     s3 = cluster.spec.s3
-    optional = {"endpoint": s3.endpoint, "kmsKeyArn": s3.kms_key_arn, "roleArn": s3.role_arn}
+    is_default_class = s3.storage_class == DEFAULT_STORAGE_CLASS
+    optional = {
+        "endpoint": s3.endpoint,
+        "kmsKeyArn": s3.kms_key_arn,
+        "roleArn": s3.role_arn,
+        "storageClass": "" if is_default_class else s3.storage_class,
+    }
     return {
         "bucket": s3.bucket,
         "region": s3.region,

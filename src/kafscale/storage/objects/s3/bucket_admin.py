@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from kafscale.observability.logging import get_logger
 from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from kafscale.storage.objects.s3.credentials import boto_client
-from kafscale.storage.objects.s3.lifecycle import Plan, TopicRetention, is_same, plan
+from kafscale.storage.objects.s3.lifecycle import Archive, Plan, TopicRetention, is_same, plan
 
 logger = get_logger(__name__)
 
@@ -45,11 +45,12 @@ async def replicate(
 class BucketLifecycle:
     """The lifecycle rules of a namespace in a bucket."""
 
-    __slots__ = ("_bucket", "_namespace", "_reported")
+    __slots__ = ("_archive", "_bucket", "_namespace", "_reported")
 
-    def __init__(self, bucket: S3Bucket, namespace: str) -> None:
+    def __init__(self, bucket: S3Bucket, namespace: str, archive: Archive | None = None) -> None:
         self._bucket = bucket
         self._namespace = namespace
+        self._archive = archive
         self._reported: tuple[int, tuple[str, ...]] = (0, ())
 
     async def apply(self, topics: Iterable[TopicRetention]) -> bool:
@@ -68,7 +69,7 @@ class BucketLifecycle:
     def _apply(self, topics: list[TopicRetention]) -> tuple[bool, Plan]:
         aws = boto_client(self._bucket)
         configuration = aws.read_lifecycle()
-        planned = plan(self._namespace, topics, configuration["Rules"])
+        planned = plan(self._namespace, topics, configuration["Rules"], self._archive)
         changed = not is_same(planned.rules, configuration["Rules"])
         if changed:
             aws.write_lifecycle(configuration, planned.rules)

@@ -8,6 +8,8 @@ Invariants:
 * A rule applies to the objects of one topic. No rule applies to the whole bucket or to the WAL,
   which may hold the only copy of acknowledged records. The rule for incomplete multipart uploads is
   an exception: these are not objects yet.
+* The archive of a namespace, `archive/{namespace}/`, contains no objects of brokers: they could not
+  read what is in a storage class such as GLACIER.
 * Foreign rules are preserved, in their order. Kafscale's rules are recognised by their ids, which
   contain the namespace, so clusters that share a bucket do not change each other's rules.
 * S3 allows 1000 rules. If there are more topics, the largest ones get a rule.
@@ -32,6 +34,8 @@ _DAYS_MAX: Final = 36_500
 _ABORT_DAYS: Final = 1
 _NONCURRENT_DAYS: Final = 1
 _UPLOADS: Final = "_uploads"
+_ARCHIVE: Final = "archive/"
+"""Not the directory of a topic, which has no slash."""
 
 Rule = Mapping[str, Any]
 """A rule in the format of S3's API."""
@@ -46,6 +50,13 @@ class TopicRetention(msgspec.Struct, frozen=True):
     size_bytes: int = 0
 
 
+class Archive(msgspec.Struct, frozen=True):
+    """When objects in the archive of a namespace are moved to which storage class."""
+
+    after_days: int
+    storage_class: str
+
+
 class Plan(msgspec.Struct, frozen=True):
     """The rules that a bucket should have, and problems to report."""
 
@@ -56,15 +67,23 @@ class Plan(msgspec.Struct, frozen=True):
     """Ids of foreign rules that expire objects of this namespace."""
 
 
-def plan(namespace: str, topics: Iterable[TopicRetention], current: Sequence[Rule]) -> Plan:
+def plan(
+    namespace: str,
+    topics: Iterable[TopicRetention],
+    current: Sequence[Rule],
+    archive: Archive | None = None,
+) -> Plan:
     """Update the rules that a bucket has."""
     foreign = [rule for rule in current if not is_ours(namespace, rule)]
     largest = sorted(
         (topic for topic in topics if days(topic.retention_ms) is not None),
         key=lambda topic: (-topic.size_bytes, topic.directory),
     )
-    free = max(RULES_MAX - len(foreign) - 1, 0)
-    ours = [_uploads_rule(namespace), *(_topic_rule(namespace, topic) for topic in largest[:free])]
+    others = [_uploads_rule(namespace)]
+    if archive is not None:
+        others.append(_archive_rule(namespace, archive))
+    free = max(RULES_MAX - len(foreign) - len(others), 0)
+    ours = [*others, *(_topic_rule(namespace, topic) for topic in largest[:free])]
     return Plan(
         rules=[*foreign, *ours][:RULES_MAX],
         left_out=[topic.directory for topic in largest[free:]],
@@ -115,6 +134,15 @@ def _uploads_rule(namespace: str) -> Rule:
         "Status": "Enabled",
         "Filter": {"Prefix": f"{namespace}/"},
         "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": _ABORT_DAYS},
+    }
+
+
+def _archive_rule(namespace: str, archive: Archive) -> Rule:
+    return {
+        "ID": _id(namespace, _ARCHIVE),
+        "Status": "Enabled",
+        "Filter": {"Prefix": f"archive/{namespace}/"},
+        "Transitions": [{"Days": archive.after_days, "StorageClass": archive.storage_class}],
     }
 
 

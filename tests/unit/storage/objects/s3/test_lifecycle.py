@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kafscale.storage.objects.s3.lifecycle import (
     MARGIN_DAYS,
     RULES_MAX,
+    Archive,
     TopicRetention,
     days,
     is_same,
@@ -80,6 +81,25 @@ def test_rules_follow_topics_and_preserve_foreign_rules():
     assert second == plan("production", [week("clicks")], others).rules
     assert plan("staging", [], second).rules[: len(REFERENCE)] == REFERENCE
     assert is_same(plan("production", [week("clicks")], second).rules, second)
+
+
+def test_archive_rule_applies_to_no_object_of_brokers():
+    archive = Archive(after_days=30, storage_class="GLACIER")
+    planned = plan("production", [week("orders")], REFERENCE, archive)
+    rule = planned.rules[3]
+    assert rule == {
+        "ID": "kafscale/production/archive/",
+        "Status": "Enabled",
+        "Filter": {"Prefix": "archive/production/"},
+        "Transitions": [{"Days": 30, "StorageClass": "GLACIER"}],
+    }
+    topics = [week("archive"), *(week(f"topic-{number}") for number in range(RULES_MAX))]
+    full = plan("production", topics, [], archive)
+    assert rule in full.rules
+    assert len({each["ID"] for each in full.rules}) == RULES_MAX
+    assert plan("production", [week("orders")], planned.rules).rules == [
+        each for each in planned.rules if each != rule
+    ]
 
 
 def test_foreign_rules_that_expire_our_objects_are_reported():
