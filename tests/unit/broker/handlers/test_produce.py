@@ -2,11 +2,13 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from struct import Struct
 
 import pytest
 
 from doubles import virtual_time
+from doubles.faulty_object_store import Fault, Rule
 from kafscale.broker.health import TICK_SECONDS
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.produce import (
@@ -18,9 +20,13 @@ from kafscale.protocol.messages.produce import (
 from kafscale.records import BatchView, Codec, Record, build
 from kafscale.records.batch import HEADER_BYTES, LENGTH_POSITION, MAX_TIMESTAMP_POSITION
 from kafscale.records.compression import compress
-from unit.broker.in_memory_broker import Stores, run_with_broker, running_broker
+from unit.broker.in_memory_broker import CONFIG, Stores, run_with_broker, running_broker
 
 HOUR_MS = 3_600_000
+PUT_SECONDS = 0.5
+SLOW_PUTS = Rule(
+    fault=Fault.SLOW, operations=frozenset({"put"}), seconds=(PUT_SECONDS, PUT_SECONDS)
+)
 PRODUCER = {"producer_id": 5, "producer_epoch": 0}
 LIMITED = {"message_timestamp_after_max_ms": "1000", "message_timestamp_before_max_ms": "5000"}
 
@@ -32,10 +38,10 @@ async def produce(broker, topic, *ages_ms, **producer):
     return await produce_batch(broker, topic, build(records, **producer))
 
 
-def request_of(topic, batch):
+def request_of(topic, batch, acks=-1):
     partition = PartitionToProduce(index=0, records=memoryview(batch))
     return ProduceRequest(
-        acks=-1, timeout_ms=1000, topics=[TopicToProduce(topic, partitions=[partition])]
+        acks=acks, timeout_ms=1000, topics=[TopicToProduce(topic, partitions=[partition])]
     )
 
 
@@ -173,6 +179,31 @@ def test_retry_is_answered_with_the_first_append_time():
                 assert (created.base_offset, created.log_append_time_ms) == (0, -1)
         async with running_broker(stores) as broker:
             assert await produce(broker, "orders", 0, **producer) == first
+
+    virtual_time.run(scenario, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("acks", "sync_flush", "waits"),
+    [(1, False, False), (1, True, True), (-1, False, True), (-1, True, True)],
+)
+def test_acks_1_waits_for_the_object_store_if_produce_sync_flush_is_set(acks, sync_flush, waits):
+    """W-11."""
+
+    async def scenario(_random):
+        stores = Stores()
+        config = replace(CONFIG, storage=replace(CONFIG.storage, produce_sync_flush=sync_flush))
+        async with running_broker(stores, config) as broker:
+            await broker.topic("orders")
+            stores.objects.rules.append(SLOW_PUTS)
+            request = request_of("orders", records_of(b"k"), acks)
+            began = asyncio.get_running_loop().time()
+            response = await broker.ask(PRODUCE, request, 12)
+            seconds = asyncio.get_running_loop().time() - began
+            assert response.topics[0].partitions[0].error_code == ErrorCode.NONE
+            assert (seconds >= PUT_SECONDS) == waits
+            durable = broker.log("orders").high_watermark
+            assert durable == int(waits), "what is durable when the response comes"
 
     virtual_time.run(scenario, seed=0)
 
