@@ -23,6 +23,8 @@ variable. `kafscale config show` prints the values in effect and where each was 
 2. The file `/etc/kafscale/broker.yaml`, if it exists. `--config` or the variable
    `KAFSCALE_CONFIG_FILE` name another file, which must exist.
 3. Environment variables, which override the file.
+4. Options of `kafscale broker`, which override both: `--listen`, `--namespace`,
+   `--security-protocol`, `--tls-cert-file`, `--tls-key-file`.
 
 ```yaml
 s3:

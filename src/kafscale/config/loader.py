@@ -1,4 +1,4 @@
-"""Builds a `Config` from defaults, file and environment; later sources override earlier ones.
+"""Builds a `Config` from defaults, file, environment and options: each overrides those before it.
 
 Every value is validated, even if a later source overrides it, and all problems are reported at
 once. An unknown variable that starts with `KAFSCALE_` is an error, so that a typo is not ignored.
@@ -8,12 +8,19 @@ file.
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kafscale.config.model import ADDRESSES, CONFIG_FILE_VARIABLE, SETTINGS, VARIABLES, Config
-from kafscale.config.schema import RawValue, SourceValues, inner_group, suggestion
+from kafscale.config.model import (
+    ADDRESSES,
+    CONFIG_FILE_VARIABLE,
+    OPTIONS,
+    SETTINGS,
+    VARIABLES,
+    Config,
+)
+from kafscale.config.schema import RawValue, Setting, SourceValues, inner_group, suggestion
 from kafscale.config.validation import validate
 from kafscale.errors import ConfigError
 from kafscale.net.address import ANY_ADDRESS
@@ -28,9 +35,13 @@ _ADDRESS = re.compile(r"(?P<host>\[[^\]]+\]|[^:\s]*):(?P<port>\d+)")
 
 
 def load(
-    environ: Mapping[str, str], file: Path | None = None, *, default_file: Path = DEFAULT_FILE
+    environ: Mapping[str, str],
+    file: Path | None = None,
+    *,
+    options: Mapping[str, str] = {},
+    default_file: Path = DEFAULT_FILE,
 ) -> Config:
-    """Load the configuration.
+    """Load the configuration; `options` are those of `model.OPTIONS` that were given.
 
     A file that is named, by argument or by `KAFSCALE_CONFIG_FILE`, must exist; the default file
     need not.
@@ -40,7 +51,7 @@ def load(
     if file is None and default_file.exists():
         file = default_file
 
-    sources = [_read_environment(environ)]
+    sources = [_read_environment(environ), _read_options(options)]
     if file:
         from kafscale.config.file import read_file  # noqa: PLC0415 - YAML is slow to import.
 
@@ -93,18 +104,35 @@ def _read_environment(environ: Mapping[str, str]) -> SourceValues:
     return values
 
 
+def _read_options(options: Mapping[str, str]) -> SourceValues:
+    """Read the values of options of the command line."""
+    values = SourceValues()
+    for name, text in options.items():
+        settings = OPTIONS[name]
+        if len(settings) > 1:
+            values.values += _address(name, text, settings, values.problems)
+        else:
+            values.values += [RawValue(setting, text, name) for setting in settings]
+    return values
+
+
 def _addresses(variables: Mapping[str, str], problems: list[str]) -> Iterator[RawValue]:
-    for name, (host, port) in ADDRESSES.items():
-        if name not in variables:
-            continue
-        match = _ADDRESS.fullmatch(variables[name].strip())
-        if match is None:
-            problems.append(
-                f'{name}: "{variables[name]}" is not an address; expected host:port or :port'
-            )
-            continue
-        yield RawValue(host, match["host"].strip("[]") or ANY_ADDRESS, name)
-        yield RawValue(port, match["port"], name)
+    for name, settings in ADDRESSES.items():
+        if name in variables:
+            yield from _address(name, variables[name], settings, problems)
+
+
+def _address(
+    origin: str, text: str, settings: Sequence[Setting], problems: list[str]
+) -> Iterator[RawValue]:
+    """The values of a host and a port."""
+    host, port = settings
+    match = _ADDRESS.fullmatch(text.strip())
+    if match is None:
+        problems.append(f'{origin}: "{text}" is not an address; expected host:port or :port')
+        return
+    yield RawValue(host, match["host"].strip("[]") or ANY_ADDRESS, origin)
+    yield RawValue(port, match["port"], origin)
 
 
 def _is_service_link(name: str, value: str) -> bool:

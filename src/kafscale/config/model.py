@@ -91,6 +91,15 @@ ADDRESSES = {
 """Variables that set a host and a port at once, as `host:port`, or as `:port` for all addresses;
 the variables of the single settings override them."""
 
+OPTIONS = {
+    "--listen": ADDRESSES["KAFSCALE_BROKER_ADDR"],
+    "--namespace": (BY_PATH["s3.namespace"],),
+    "--security-protocol": (BY_PATH["broker.securityProtocol"],),
+    "--tls-cert-file": (BY_PATH["tls.certFile"],),
+    "--tls-key-file": (BY_PATH["tls.keyFile"],),
+}
+"""Options of `kafscale broker` that set settings; the first one both parts of an address."""
+
 VARIABLES = (CONFIG_FILE_VARIABLE, *ADDRESSES, *BY_VARIABLE)
 
 assert len(BY_VARIABLE) == sum(len(setting.variables) for setting in SETTINGS)

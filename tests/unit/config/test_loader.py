@@ -98,6 +98,16 @@ def test_environment_overrides_file_overrides_default(write):
     assert config.origin("broker.metricsPort") == "default"
 
 
+def test_options_override_the_environment(write):
+    environ = {"KAFSCALE_BROKER_PORT": "1000", "KAFSCALE_S3_NAMESPACE": "one"}
+    options = {"--listen": "[::1]:2000", "--namespace": "two", "--tls-cert-file": "a.pem"}
+    config = load(environ, write("broker: {host: 10.0.0.1}\n"), options=options)
+    assert (config.broker.host, config.broker.port) == ("::1", 2000)
+    assert (config.s3.namespace, config.tls.cert_file) == ("two", ("a.pem",))
+    assert config.origin("broker.port") == "--listen"
+    assert load({}, options={"--listen": ":2000"}).broker.host == ANY_ADDRESS
+
+
 def test_value_has_the_same_syntax_in_file_and_environment(write):
     file = write(
         "s3: {bucket: records}\netcd:\n  endpoints: ['a:2379', 'b:2379']\n  tls: {enabled: no}"

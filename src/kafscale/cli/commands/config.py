@@ -26,9 +26,9 @@ ConfigFile = Annotated[
 ]
 
 
-def load_config(file: Path | None = None) -> Config:
-    """Load the effective settings from the environment and a file."""
-    return load(os.environ, file)
+def load_config(file: Path | None = None, options: Mapping[str, str] = {}) -> Config:
+    """Load the effective settings from a file, the environment, and options of the command."""
+    return load(os.environ, file, options=options)
 
 
 def child_environment(more: Mapping[str, str]) -> dict[str, str]:

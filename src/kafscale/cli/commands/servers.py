@@ -4,7 +4,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -21,15 +21,49 @@ Serve = Callable[[Config, Callable[[str], None]], Coroutine[Any, Any, None]]
 operator_app = typer.Typer(invoke_without_command=True)
 
 
-def broker(config: ConfigFile = None) -> None:
+def broker(
+    *,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Where to listen for Kafka clients; :PORT is all addresses."
+        ),
+    ] = None,
+    namespace: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The prefix of all objects in the bucket.")
+    ] = None,
+    security_protocol: Annotated[
+        str | None,
+        typer.Option(metavar="PROTOCOL", help="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."),
+    ] = None,
+    tls_cert_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The server certificate, as PEM.")
+    ] = None,
+    tls_key_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Its private key, as PEM.")
+    ] = None,
+    config: ConfigFile = None,
+) -> None:
     """Run a broker until SIGTERM or Ctrl-C.
 
     Without any settings, the broker needs no other services: it stores records and metadata in
-    ./kafscale-data and creates topics on first use.
+    ./kafscale-data and creates topics on first use. Options override variables and the file;
+    `kafscale config show` lists all settings.
+
+    \b
+    kafscale broker --listen :9092
+    kafscale broker --security-protocol SSL --tls-cert-file broker.pem
     """
     from kafscale.broker import app
 
-    _run(app.run, config)
+    options = {
+        "--listen": listen,
+        "--namespace": namespace,
+        "--security-protocol": security_protocol,
+        "--tls-cert-file": tls_cert_file,
+        "--tls-key-file": tls_key_file,
+    }
+    _run(app.run, config, {name: text for name, text in options.items() if text is not None})
 
 
 def console(config: ConfigFile = None) -> None:
@@ -117,12 +151,12 @@ def _extra(name: str) -> Iterator[None]:
         ) from None
 
 
-def _run(serve: Serve, config: Path | None) -> None:
+def _run(serve: Serve, config: Path | None, options: Mapping[str, str] = {}) -> None:
     import uvloop
 
     from kafscale.observability import logging
 
-    loaded = load_config(config)
+    loaded = load_config(config, options)
     logging.configure(
         loaded.logging.level, loaded.logging.format, audit_file=loaded.logging.audit_file
     )
