@@ -24,7 +24,7 @@ from kafscale.metadata.cluster.restore_marker import PendingRestore, find_pendin
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_broker, encode_broker
 from kafscale.metadata.schema.model import BrokerInfo
-from kafscale.metadata.store.base import Compare, MetadataStore, Put
+from kafscale.metadata.store.base import NO_LEASE, Compare, MetadataStore, Put
 from kafscale.net.address import Address
 from kafscale.observability.logging import get_logger
 
@@ -167,7 +167,14 @@ class Registration:
         if entry is None:
             return None
         registered = decode_broker(entry)
-        return None if registered.location == self._template.location else registered
+        return None if self._may_replace(registered) else registered
+
+    def _may_replace(self, registered: BrokerInfo) -> bool:
+        """Whether the registered process has certainly ended, or is this one.
+
+        Without a lease it is not from a broker, but from whatever copied the keys of another store.
+        """
+        return registered.location == self._template.location or registered.lease == NO_LEASE
 
     async def register(self, epoch: int) -> BrokerInfo:
         """Start a session; an earlier process of this broker is replaced, and notices.
@@ -184,7 +191,7 @@ class Registration:
                 registered = decode_broker(existing)
                 if registered.epoch >= epoch:
                     raise FencedError(f"broker {broker.id} is registered with a later epoch")
-                if registered.location != broker.location:
+                if not self._may_replace(registered):
                     raise _taken(registered)
             result = await self._store.commit(
                 [Compare(key=key, mod_revision=existing.mod_revision if existing else 0)],

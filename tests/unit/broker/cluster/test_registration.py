@@ -15,7 +15,7 @@ from kafscale.metadata.cluster.restore_marker import (
     mark_restored,
 )
 from kafscale.metadata.schema import keys
-from kafscale.metadata.schema.cluster_codec import decode_broker
+from kafscale.metadata.schema.cluster_codec import decode_broker, encode_broker
 from kafscale.metadata.schema.model import BrokerInfo
 from kafscale.metadata.schema.protobuf import parse_time
 from kafscale.metadata.store.base import Delete, Put
@@ -192,6 +192,19 @@ def test_process_elsewhere_gets_the_id_when_the_lease_of_a_killed_broker_ends():
         began_ms = virtual_time.clock_ms()
         await other.wait_until_free()
         assert TTL_MS * 0.9 < virtual_time.clock_ms() - began_ms < TTL_MS * 1.2
+        assert (await other.register(1)).location == "elsewhere"
+
+    simulate(body)
+
+
+def test_registration_without_a_lease_is_replaced_at_once():
+    """As after a restore by copying all keys: no lease would ever end it."""
+
+    async def body(store):
+        other = registration(store, location="elsewhere")
+        copied = encode_broker(replace(BROKER, epoch=0, location="there"), 0)
+        await store.commit([], [Put(keys.broker(3), copied)])
+        await asyncio.wait_for(other.wait_until_free(), 0.1)
         assert (await other.register(1)).location == "elsewhere"
 
     simulate(body)
