@@ -79,7 +79,7 @@ PUBLISHED = {
     },
 }
 OWN_FROM = 100
-OWN_MESSAGES = {"AccessRule", "ListenerEndpoint", "Quota", "ScramCredential"}
+OWN_MESSAGES = {"AccessRule", "ListenerEndpoint", "Quota", "ReplicaList", "ScramCredential"}
 """Kafscale's own, which the published schema does not know."""
 
 

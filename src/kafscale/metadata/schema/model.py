@@ -42,6 +42,10 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     """Incremented with every change of the topic."""
     id_in_keys: bool = False
     """Whether the keys of its objects contain its id, because the name was used before."""
+    replicas: Mapping[int, tuple[int, ...]] = {}
+    """The brokers of the partitions that were assigned by request, in the order of preference. The
+    controller places all other partitions as it likes.
+    """
     earlier_without_id: bool = False
     """Whether a deleted topic of this name had no id in its keys: what a former owner writes late
     under these keys can be deleted."""

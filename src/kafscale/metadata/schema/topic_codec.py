@@ -61,6 +61,10 @@ def encode_topic(topic: Topic) -> bytes:
         id_in_keys=topic.id_in_keys,
         earlier_without_id=topic.earlier_without_id,
         emptied_ms=topic.emptied_ms,
+        replicas={
+            number: messages.ReplicaList(broker_ids=broker_ids)
+            for number, broker_ids in topic.replicas.items()
+        },
     )
     return serialize(record)
 
@@ -86,6 +90,7 @@ def decode_topic(entry: Entry) -> Topic:
         id_in_keys=record.id_in_keys,
         earlier_without_id=record.earlier_without_id,
         emptied_ms=record.emptied_ms,
+        replicas={number: tuple(each.broker_ids) for number, each in record.replicas.items()},
         create_revision=entry.create_revision,
         mod_revision=entry.mod_revision,
     )

@@ -17,7 +17,7 @@ Invariants:
 Object removal and config validation are done elsewhere.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -51,6 +51,9 @@ from kafscale.observability.logging import get_logger
 
 TIMEOUT_MS: Final = 30_000
 """The time limit of a change, including the wait until an old topic of the same name is removed."""
+
+Replicas = Mapping[int, tuple[int, ...]]
+"""Brokers by partition, in the order of preference."""
 
 TopicListener = Callable[[Topic | None, Topic | None], None]
 """Called with the topic before and after a change; None if it does not exist."""
@@ -164,11 +167,13 @@ class TopicStore:
         topic_id: bytes,
         *,
         id_in_keys: bool = False,
+        replicas: Replicas | None = None,
         timeout_ms: int | None = None,
     ) -> Topic:
         """Create a topic, after the objects of an older topic of that name are deleted.
 
-        Its keys have its id if the caller says so, or if the name was used before.
+        Its keys have its id if the caller says so, or if the name was used before. `replicas` are
+        the brokers that are requested for its partitions.
         """
         self.check_new(name, partitions)
         topic = Topic(
@@ -178,6 +183,7 @@ class TopicStore:
             configs=dict(configs),
             created_ms=now_ms,
             namespace=self._namespace,
+            replicas=dict(replicas or {}),
         )
         key = keys.topic_config(name)
         limit_ms = self._timeout_ms if timeout_ms is None else timeout_ms
@@ -253,8 +259,10 @@ class TopicStore:
             if done.succeeded:
                 await self._deletions_cache.wait_for_revision(done.revision)
 
-    async def grow(self, name: str, partitions: int) -> Topic:
-        """Add partitions to a topic; the new ones are empty."""
+    async def grow(
+        self, name: str, partitions: int, replicas: Sequence[tuple[int, ...]] = ()
+    ) -> Topic:
+        """Add empty partitions to a topic, with the brokers that are requested for each."""
 
         def grown(topic: Topic) -> Topic:
             if partitions <= topic.partitions:
@@ -262,9 +270,20 @@ class TopicStore:
                     f"topic {name!r} has {topic.partitions} partitions and can only have more,"
                     f" not {partitions}"
                 )
-            return replace(topic, partitions=partitions)
+            added = dict(zip(range(topic.partitions, partitions), replicas, strict=False))
+            return replace(topic, partitions=partitions, replicas={**topic.replicas, **added})
 
         return await self._update(name, grown)
+
+    async def request_replicas(self, name: str, topic_id: bytes, replicas: Replicas) -> Topic:
+        """Request brokers for partitions of a topic, in place of those requested before."""
+
+        def requested(topic: Topic) -> Topic:
+            if topic.id != topic_id:
+                raise UnknownTopicIdError(f"topic {name!r} was deleted and created again")
+            return replace(topic, replicas={**topic.replicas, **replicas})
+
+        return await self._update(name, requested)
 
     async def set_configs(
         self, name: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]

@@ -15,6 +15,7 @@ class PlannedCluster:
 
     def __init__(self, *broker_ids, moves_max=5, **topics):
         self.topics = {**topics, SHARDS_TOPIC: SHARD_COUNT}
+        self.replicas = {}
         self.brokers = {}
         self.assignments = {}
         self.fenced = set()
@@ -37,6 +38,11 @@ class PlannedCluster:
     def drain(self, broker_id):
         self.brokers[broker_id] = replace(self.brokers[broker_id], is_draining=True)
 
+    def request(self, topic, **replicas):
+        """Request brokers for partitions, as `request("orders", p0=[2, 1])`."""
+        requested = {int(name[1:]): tuple(broker_ids) for name, broker_ids in replicas.items()}
+        self.replicas[topic] = self.replicas.get(topic, {}) | requested
+
     def plan(self):
         return plan(
             partitions=self.topics,
@@ -45,6 +51,7 @@ class PlannedCluster:
             fenced=self.fenced,
             now_ms=NOW_MS,
             moves_max=self.moves_max,
+            replicas=self.replicas,
         )
 
     def apply(self, planned):

@@ -33,6 +33,9 @@ TOPICS = st.builds(
     created_ms=TIMES,
     namespace=st.sampled_from(["default", "production"]),
     version=st.integers(1, 2**63 - 1),
+    replicas=st.dictionaries(
+        st.integers(0, 2**31 - 1), st.lists(st.integers(0, 2**31 - 1), min_size=1).map(tuple)
+    ),
     create_revision=st.just(3),
     mod_revision=st.just(5),
 )

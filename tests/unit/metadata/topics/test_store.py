@@ -12,6 +12,7 @@ from kafscale.errors import (
     StoreUnavailableError,
     TopicExistsError,
     UnknownTopicError,
+    UnknownTopicIdError,
 )
 from kafscale.metadata._generated import metadata_pb2 as messages
 from kafscale.metadata.schema import keys
@@ -273,6 +274,21 @@ def test_deletions_survive_a_restart_and_finish_once(run_with_store):
             await broker.remove_tombstone(retired, await store.get(keys.CONTROLLER))
             assert broker.retired == {}
             assert (await create(broker, topic_id=OTHER_ID)).directory == "orders"
+
+    run_with_store(body)
+
+
+def test_requested_replicas_are_kept_with_the_topic(run_with_store):
+    async def body(store):
+        async with topic_stores(store) as (broker, _):
+            created = await create(broker, partitions=2, replicas={0: (2, 1), 1: (1, 2)})
+            await broker.request_replicas("orders", ID, {0: (3,)})
+            after = await broker.grow("orders", 4, [(5,), (6, 5)])
+            assert after.replicas == {0: (3,), 1: (1, 2), 2: (5,), 3: (6, 5)}
+            assert broker.get("orders") == after
+            with pytest.raises(UnknownTopicIdError):
+                await broker.request_replicas("orders", OTHER_ID, {0: (1,)})
+            assert created.replicas == {0: (2, 1), 1: (1, 2)}
 
     run_with_store(body)
 

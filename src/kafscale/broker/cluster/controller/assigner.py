@@ -117,6 +117,7 @@ class Assigner:
         return plan(
             partitions={**partitions, SHARDS_TOPIC: SHARD_COUNT},
             topic_ids={topic.name: topic.id for topic in topics},
+            replicas={topic.name: topic.replicas for topic in topics if topic.replicas},
             brokers=self._cache.brokers,
             assignments={
                 (assignment.topic, assignment.partition): assignment

@@ -2,7 +2,9 @@
 
 Invariant: `is_below_target` is true only for brokers that may get one more unit without having to
 give one away later: if all units are placed on such brokers, no broker has two more than another.
-While units are unplaced, at least one broker is below its target.
+While units are unplaced, at least one broker is below its target. Units that were requested for
+their brokers count like others, but cannot be moved: a broker may have too many of them, and then
+gets no others.
 """
 
 from collections import Counter
@@ -22,6 +24,7 @@ class LoadCounts:
         }
         self._rack_sizes = Counter(self._racks.values())
         self._counts = dict.fromkeys(self._racks, 0)
+        self._movable_counts = dict.fromkeys(self._racks, 0)
         self._rack_counts = dict.fromkeys(self._rack_sizes, 0)
         self._topics: dict[str, tuple[dict[int, int], dict[str, int]]] = {}
         self._target_count, self._extra_count = divmod(total, len(self._racks))
@@ -38,13 +41,15 @@ class LoadCounts:
 
     @property
     def is_balanced(self) -> bool:
-        """Whether no broker has two more than another."""
-        return max(self._counts.values()) - min(self._counts.values()) <= 1
+        """Whether no broker that has movable units has two units more than another."""
+        most = max((self._counts[broker_id] for broker_id in self._givers()), default=0)
+        return most - min(self._counts.values()) <= 1
 
     @property
     def is_overloaded(self) -> bool:
         """Whether a broker has more than it will keep once all have their share."""
-        return self._extra_count < 0 or max(self._counts.values()) > self._target_count + 1
+        limit = self._target_count + (0 if self._extra_count < 0 else 1)
+        return any(self._counts[broker_id] > limit for broker_id in self._givers())
 
     def is_below_target(self, broker_id: int) -> bool:
         count = self._counts[broker_id]
@@ -77,13 +82,17 @@ class LoadCounts:
         return min(broker_ids, key=rank)
 
     def extremes(self) -> tuple[int, int]:
-        """The broker with the most units, and the one with the fewest."""
+        """The broker with movable units that has the most units, and the one with the fewest."""
 
         def rank(broker_id: int) -> tuple[int, float]:
             rack = self._racks[broker_id]
             return self._counts[broker_id], self._rack_counts[rack] / self._rack_sizes[rack]
 
-        return max(self._racks, key=rank), min(self._racks, key=rank)
+        return max(self._givers(), key=rank), min(self._racks, key=rank)
+
+    def _givers(self) -> list[int]:
+        """The brokers that have units which may be moved to others."""
+        return [broker_id for broker_id, count in self._movable_counts.items() if count]
 
     def all_brokers(self) -> Iterable[int]:
         return self._racks.keys()
@@ -102,6 +111,8 @@ class LoadCounts:
         topic_counts[broker_id] += one
         topic_rack_counts[rack] += one
         self._rack_counts[rack] += one
+        if unit.preferred == NO_BROKER:
+            self._movable_counts[broker_id] += one
         before = self._counts[broker_id]
         self._counts[broker_id] = before + one
         self._extra_count -= (before + one > self._target_count) - (before > self._target_count)

@@ -1,14 +1,15 @@
 """Placement: the target broker of each unit, and the moves that balance the brokers.
 
-Invariants: a unit with an owner stays, or continues to move to its transfer target while that
-broker is there. A unit that has lost its owner returns to the broker of the same id, if that has
-rejoined and is below its target. All other units go to brokers below their target, with each topic
-spread widely. Units are placed in order, so that the same input gives the same plan; units that
-wait for a fence are placed as well, and their share stays reserved.
+Invariants: a unit that was requested for certain brokers goes to the first of them that can own it,
+and stays there. Any other unit with an owner stays, or continues to move to its transfer target
+while that broker is there. A unit that has lost its owner returns to the broker of the same id, if
+that has rejoined and is below its target. All other units go to brokers below their target, with
+each topic spread widely. Units are placed in order, so that the same input gives the same plan;
+units that wait for a fence are placed as well, and their share stays reserved.
 
-Then as few units as possible move, and none between brokers whose counts differ by one only. A move
-that would not be started now is cancelled. A move under way to an overloaded broker is redirected
-before another move is started.
+Then moves to requested brokers are started, before others. Of the other units as few as possible
+move, and none between brokers whose counts differ by one only. A move that would not be started now
+is cancelled. A move under way to an overloaded broker is redirected before another move is started.
 """
 
 from collections import defaultdict
@@ -41,7 +42,12 @@ def place_units(units: Sequence[AssignmentUnit], brokers: Mapping[int, BrokerInf
 def _current_target(
     unit: AssignmentUnit, staying: Mapping[int, BrokerInfo], load: LoadCounts
 ) -> int:
-    """The broker that has it or that it moves to; `NO_BROKER` if it needs a new one."""
+    """The broker that it was requested for, that has it, or that it moves to.
+
+    `NO_BROKER` if it needs a new one.
+    """
+    if unit.preferred != NO_BROKER:
+        return unit.preferred
     if unit.owner == NO_BROKER:
         return NO_BROKER
     assert unit.before is not None
@@ -81,12 +87,28 @@ def cancel_moves(units: Iterable[AssignmentUnit], load: LoadCounts) -> int:
     """Cancel moves that are no longer needed; return how many remain under way."""
     remaining = 0
     for unit in units:
-        if unit.is_moving:
-            if load.count(unit.target) > load.count(unit.owner):
+        if unit.is_moving and _is_started(unit):
+            if unit.preferred == NO_BROKER and load.count(unit.target) > load.count(unit.owner):
                 load.assign(unit, unit.owner)
             else:
                 remaining += 1
     return remaining
+
+
+def start_requested_moves(units: Iterable[AssignmentUnit], moves_max: int) -> int:
+    """Start at most `moves_max` moves to requested brokers; return how many were started."""
+    started = 0
+    for unit in units:
+        if unit.preferred != NO_BROKER and unit.is_moving and not _is_started(unit):
+            if started < moves_max:
+                started += 1
+            else:
+                unit.is_waiting = True
+    return started
+
+
+def _is_started(unit: AssignmentUnit) -> bool:
+    return unit.before is not None and unit.before.reassigning_to is not None
 
 
 def rebalance(units: Sequence[AssignmentUnit], load: LoadCounts, moves_max: int) -> int:
@@ -95,7 +117,7 @@ def rebalance(units: Sequence[AssignmentUnit], load: LoadCounts, moves_max: int)
         return 0
     units_by_broker: defaultdict[int, list[AssignmentUnit]] = defaultdict(list)
     for unit in units:
-        if unit.owner != NO_BROKER:
+        if unit.owner != NO_BROKER and unit.preferred == NO_BROKER:
             units_by_broker[unit.target].append(unit)
     started = 0
     while not load.is_balanced:

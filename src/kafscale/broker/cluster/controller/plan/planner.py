@@ -7,27 +7,36 @@ executed is followed by no other than the next moves. Invariants:
 2. What a lost owner had is assigned to others once its WAL stream is fenced. Shards have no stream:
    they are fenced by the ownership guard in each of the coordinator's transactions.
 3. The leader epoch grows by one with every change of owner.
-4. Partitions are spread evenly, and so are shards, by as few moves as possible. At most `moves_max`
-   of these are under way in the cluster. Draining brokers are not bound by that: each may have
+4. A partition that was requested for certain brokers is moved to the first of them that can own it.
+5. Other partitions are spread evenly, and so are shards, by as few moves as possible. At most
+   `moves_max` moves of both kinds are under way in the cluster, but one is always possible that was
+   requested. Draining brokers are not bound by that: each may have
    `DRAINS_PER_MOVE` times as many transfers under way.
 
 `placement` chooses the targets; `assigner` executes a plan.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
-from kafscale.broker.cluster.controller.plan.placement import cancel_moves, place_units, rebalance
+from kafscale.broker.cluster.controller.plan.placement import (
+    cancel_moves,
+    place_units,
+    rebalance,
+    start_requested_moves,
+)
 from kafscale.broker.cluster.controller.plan.units import AssignmentUnit
 from kafscale.metadata.schema.model import NO_BROKER, SHARDS_TOPIC, Assignment, BrokerInfo
 from kafscale.text.topic_partition import TopicPartition
 
 DRAINS_PER_MOVE: Final = 4
+
+_NO_REPLICAS: Final[Mapping[int, Sequence[int]]] = MappingProxyType({})
 
 Owner = tuple[int, int]
 """One broker session: the broker's id and epoch."""
@@ -59,14 +68,21 @@ def plan(
     now_ms: int,
     moves_max: int,
     topic_ids: Mapping[str, bytes] = MappingProxyType({}),
+    replicas: Mapping[str, Mapping[int, Sequence[int]]] = MappingProxyType({}),
 ) -> Plan:
     """Make a plan, from the partition count of each topic, the live brokers and the assignments.
 
-    `topic_ids` has the ids of all topics but the shards'.
+    `topic_ids` has the ids of all topics but the shards'; `replicas` has the brokers that were
+    requested for partitions, by topic.
     """
     units = [
         AssignmentUnit(
-            topic, number, assignments.get((topic, number)), brokers, topic_ids.get(topic, b"")
+            topic,
+            number,
+            assignments.get((topic, number)),
+            brokers,
+            topic_ids.get(topic, b""),
+            replicas=replicas.get(topic, _NO_REPLICAS).get(number, ()),
         )
         for topic in sorted(partitions)
         for number in range(partitions[topic])
@@ -94,11 +110,12 @@ def _choose_targets(
     shards = [unit for unit in units if unit.topic == SHARDS_TOPIC]
     others = [unit for unit in units if unit.topic != SHARDS_TOPIC]
     loads = [(kind, place_units(kind, brokers)) for kind in (shards, others)]
-    moves_left = moves_max - sum(cancel_moves(kind, load) for kind, load in loads)
+    under_way = sum(cancel_moves(kind, load) for kind, load in loads)
     if all(broker.is_draining for broker in brokers.values()):
         return
+    under_way += start_requested_moves(others, max(1, moves_max) - under_way)
     for kind, load in loads:
-        moves_left -= rebalance(kind, load, moves_left)
+        under_way += rebalance(kind, load, moves_max - under_way)
 
 
 def _build_changes(
@@ -117,7 +134,7 @@ def _build_changes(
             continue
         assert unit.before is not None
         reassigning_to = unit.target if unit.target != unit.owner else None
-        if reassigning_to == unit.before.reassigning_to:
+        if unit.is_waiting or reassigning_to == unit.before.reassigning_to:
             continue
         if unit.owner_draining and unit.before.reassigning_to is None:
             if drains[unit.owner] >= drains_max:

@@ -1,7 +1,8 @@
 """Assignment units: what the controller assigns to brokers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from kafscale.metadata.cluster.replicas import preferred_owner
 from kafscale.metadata.schema.model import NO_BROKER, Assignment, BrokerInfo
 
 
@@ -12,7 +13,17 @@ class AssignmentUnit:
     unit without an owner is assigned to another broker, once its former owner is fenced.
     """
 
-    __slots__ = ("before", "owner", "owner_draining", "partition", "target", "topic", "topic_id")
+    __slots__ = (
+        "before",
+        "is_waiting",
+        "owner",
+        "owner_draining",
+        "partition",
+        "preferred",
+        "target",
+        "topic",
+        "topic_id",
+    )
 
     def __init__(
         self,
@@ -21,7 +32,10 @@ class AssignmentUnit:
         before: Assignment | None,
         brokers: Mapping[int, BrokerInfo],
         topic_id: bytes = b"",
+        *,
+        replicas: Sequence[int] = (),
     ) -> None:
+        """`replicas` are the brokers that were requested for it, in the order of preference."""
         self.topic = topic
         self.topic_id = topic_id
         self.partition = partition
@@ -33,8 +47,12 @@ class AssignmentUnit:
         """The live broker that owns it, or `NO_BROKER`."""
         self.owner_draining = owner is not None and is_alive and owner.is_draining
         """Whether its owner is draining."""
+        self.preferred = preferred_owner(replicas, brokers) if replicas else NO_BROKER
+        """The broker that was requested for it; `NO_BROKER` if any will do."""
         self.target = NO_BROKER
         """The broker that it is planned for."""
+        self.is_waiting = False
+        """Whether its move to the target is not started yet, because of too many others."""
 
     @property
     def owner_lost(self) -> bool:

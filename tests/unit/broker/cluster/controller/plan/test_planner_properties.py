@@ -5,7 +5,8 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.metadata.schema.model import SHARD_COUNT, SHARDS_TOPIC
+from kafscale.metadata.cluster.replicas import preferred_owner
+from kafscale.metadata.schema.model import NO_BROKER, SHARD_COUNT, SHARDS_TOPIC
 from unit.broker.cluster.planned_cluster import PlannedCluster, imbalance
 
 BROKERS = range(5)
@@ -15,6 +16,14 @@ events = st.one_of(
     st.tuples(st.sampled_from(["join", "lose", "crash", "drain"]), st.sampled_from(BROKERS)),
     st.tuples(st.sampled_from(["create", "delete", "grow"]), st.sampled_from(TOPICS)),
     st.tuples(st.just("transfer"), st.integers(0, 10)),
+    st.tuples(
+        st.just("request"),
+        st.tuples(
+            st.sampled_from(TOPICS),
+            st.integers(0, 10),
+            st.lists(st.sampled_from(BROKERS), min_size=1, max_size=2, unique=True),
+        ),
+    ),
 )
 clusters = st.lists(st.integers(1, 12), min_size=1, max_size=8)
 
@@ -31,6 +40,8 @@ def apply_event(cluster, event, subject):
             for result in moving[:subject]:
                 if result.reassigning_to in cluster.brokers and _is_alive(cluster, result):
                     cluster.transfer_one(result)
+        case "request":
+            request_replicas(cluster, *subject)
         case "create" | "grow" | "delete":
             change_topic(cluster, event, subject)
         case "join" if subject not in cluster.brokers:
@@ -44,6 +55,11 @@ def apply_event(cluster, event, subject):
                 cluster.drain(subject)
 
 
+def request_replicas(cluster, topic, number, replicas):
+    if number < cluster.topics.get(topic, 0):
+        cluster.request(topic, **{f"p{number}": replicas})
+
+
 def change_topic(cluster, event, name):
     if event == "create":
         cluster.topics.setdefault(name, 7)
@@ -52,6 +68,7 @@ def change_topic(cluster, event, name):
     elif name in cluster.topics:
         # The topic store deletes the assignments with the topic.
         del cluster.topics[name]
+        cluster.replicas.pop(name, None)
         for topic_partition in [
             topic_partition for topic_partition in cluster.assignments if topic_partition[0] == name
         ]:
@@ -121,11 +138,31 @@ def test_every_plan_is_valid_and_all_partitions_end_up_assigned(sequence, moves_
     }
     assert all(_is_alive(cluster, result) for result in cluster.assignments.values())
     staying = [number for number, broker in cluster.brokers.items() if not broker.is_draining]
+    requested = check_requested(cluster)
     for shards in (True, False):
         counts = cluster.counts(shards=shards)
         if staying:
-            assert imbalance({number: counts[number] for number in staying}) <= 1
+            # Brokers that have requested partitions only may have more.
+            givers = {
+                result.broker_id
+                for topic_partition, result in cluster.assignments.items()
+                if (result.topic == SHARDS_TOPIC) == shards and topic_partition not in requested
+            }
+            fewest = min(counts[number] for number in staying)
+            assert all(counts[number] <= fewest + 1 for number in givers)
             assert sum(counts[number] for number in staying) == counts.total()
+
+
+def check_requested(cluster):
+    """Check that requested brokers own what they can; return the partitions of these requests."""
+    requested = set()
+    for topic, lists in cluster.replicas.items():
+        for number, replicas in lists.items():
+            preferred = preferred_owner(replicas, cluster.brokers)
+            if preferred != NO_BROKER:
+                requested.add((topic, number))
+                assert cluster.assignments[topic, number].broker_id == preferred
+    return requested
 
 
 @given(clusters, st.integers(1, 6))
