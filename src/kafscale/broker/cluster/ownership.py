@@ -308,7 +308,11 @@ class Ownership:
 
     async def _transfer(self, topic_partition: TopicPartition, target_id: int) -> None:
         guard = self._guards.get(topic_partition)
-        if guard is not None and await self._transfers.transfer(topic_partition, guard, target_id):
+        if guard is None or not await self._transfers.transfer(topic_partition, guard, target_id):
+            return
+        # Before the store has responded, the partition may have been transferred back: what is
+        # served now is then a new term, which has a guard of its own.
+        if self._guards.get(topic_partition) is guard:
             self.close(topic_partition)
 
     def _on_topic_change(self, before: Topic | None, after: Topic | None) -> None:
@@ -323,10 +327,7 @@ class Ownership:
         self._to_reconcile.set()
 
     def _confirm_closed_topics(self) -> None:
-        """Confirm, once in a session, that deleted topics are not served here.
-
-        A session that has never served a topic confirms, too: the controller cannot know that.
-        """
+        """Confirm, once in a session, that deleted topics are not served here, or never were."""
         deletions = {topic.id: topic for topic in self._topic_store.deletions.values()}
         self._confirmed &= deletions.keys()
         if (broker := self.broker) is None:

@@ -22,19 +22,25 @@ TRANSFER_SECONDS_MAX = 1.5
 
 
 class LateStore(UnreachableStore):
-    """A metadata store that fails a commit of an assignment, and applies it later, or at once."""
+    """A metadata store that fails a commit of an assignment, and applies it later, or at once.
+
+    Or it applies the commit, and responds later.
+    """
 
     def __init__(self, store):
         super().__init__(store)
         self.delays = []
         """Of the next commits that change an assignment."""
+        self.response_delays = []
+        """Of the responses to the next such commits, after `delays`."""
         self.failures_to_load = 0
 
     async def commit(self, compares, operations):
         self._check()
-        if self.delays and any(
+        is_assignment = any(
             isinstance(each, Put) and each.key.startswith(keys.ASSIGNMENTS) for each in operations
-        ):
+        )
+        if self.delays and is_assignment:
             delay = self.delays.pop(0)
             if delay:
                 late = asyncio.sleep(delay, (compares, operations))
@@ -42,7 +48,10 @@ class LateStore(UnreachableStore):
             else:
                 await self._store.commit(compares, operations)
             raise StoreUnavailableError("no response")
-        return await self._store.commit(compares, operations)
+        done = await self._store.commit(compares, operations)
+        if self.response_delays and is_assignment:
+            await asyncio.sleep(self.response_delays.pop(0))
+        return done
 
     async def range(self, prefix):
         self._check()
@@ -129,6 +138,34 @@ def test_transfer_that_was_applied_without_a_response_ends_the_ownership():
         assert await values(owner_of((first, second), mine), mine) == [b"before"]
 
     simulate_transfer(body)
+
+
+def test_late_response_to_a_transfer_does_not_close_the_partition_that_is_back():
+    """Its new term has records that are in no segment: opened again, it would not have them."""
+
+    async def body(first, _second, mine):
+        await write(first, mine, b"before")
+        # The controller has it moved back at once.
+        topics = first.services.topic_store
+        await topics.request_replicas("orders", topics.topics["orders"].id, {mine: (1,)})
+        first.stores.metadata.response_delays = [LATE_SECONDS]
+        first.node.ownership.start_transfer(("orders", mine), 2)
+        await until(lambda: first.services.cluster.leader("orders", mine) == (1, 2))
+        await until(lambda: is_current(first, mine))
+        log = first.services.storage.logs.get("orders", mine)
+        await write(first, mine, b"after")
+        await asyncio.sleep(2 * LATE_SECONDS)
+        assert first.services.storage.logs.get("orders", mine) is log
+        assert await values(first, mine) == [b"before", b"after"]
+
+    simulate_transfer(body)
+
+
+def is_current(broker, partition):
+    """Whether a broker serves the newest term of a partition."""
+    log = broker.services.storage.logs.get("orders", partition)
+    newest = broker.services.cluster.assignments("orders")[partition].leader_epoch
+    return log is not None and log.leader_epoch == newest
 
 
 def test_shard_transfer_that_failed_is_not_applied_later():
