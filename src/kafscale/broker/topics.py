@@ -15,13 +15,13 @@ objects. The controller completes a deletion, also one that an earlier controlle
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from kafscale.errors import KafscaleError, OperatingError, TopicExistsError
 from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.store.base import Entry
-from kafscale.metadata.topics.store import TopicStore
+from kafscale.metadata.topics.store import Replicas, TopicStore
 from kafscale.observability.logging import get_logger
 
 logger = get_logger(__name__)
@@ -71,7 +71,12 @@ class Topics:
         self._swept: set[bytes] = set()
 
     async def create(
-        self, name: str, partition_count: int, configs: Mapping[str, str], timeout_ms: int
+        self,
+        name: str,
+        partition_count: int,
+        configs: Mapping[str, str],
+        timeout_ms: int,
+        replicas: Replicas | None = None,
     ) -> Topic:
         """Create a topic; when this returns, its partitions have leaders, or soon will."""
         self._topic_store.check_new(name, partition_count)
@@ -82,6 +87,7 @@ class Topics:
             self._clock(),
             uuid.uuid4().bytes,
             id_in_keys=await self._is_directory_used(name),
+            replicas=replicas,
             timeout_ms=timeout_ms,
         )
         await self._wait_for_leaders(topic)
@@ -117,9 +123,11 @@ class Topics:
             return False
         return True
 
-    async def grow(self, name: str, partition_count: int) -> Topic:
+    async def grow(
+        self, name: str, partition_count: int, replicas: Sequence[tuple[int, ...]] = ()
+    ) -> Topic:
         """Add partitions to a topic, which have leaders when this returns, or soon will."""
-        topic = await self._topic_store.grow(name, partition_count)
+        topic = await self._topic_store.grow(name, partition_count, replicas)
         await self._wait_for_leaders(topic)
         return topic
 

@@ -28,7 +28,7 @@
         ├── InvalidAcksError, InvalidTransactionStateError
         ├── UnknownTopicError, UnknownTopicIdError, TopicExistsError, InvalidTopicError
         ├── InvalidPartitionsError, InvalidReplicationFactorError, InvalidAssignmentError
-        ├── InvalidConfigError
+        ├── NoReassignmentInProgressError, InvalidConfigError
         ├── OutOfOrderSequenceError, InvalidProducerEpochError
         ├── FencedLeaderEpochError, UnknownLeaderEpochError
         ├── AuthenticationError, UnsupportedMechanismError, IllegalSaslStateError

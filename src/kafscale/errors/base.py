@@ -198,9 +198,15 @@ class InvalidReplicationFactorError(RefusedError):
 
 
 class InvalidAssignmentError(RefusedError):
-    """A manual replica assignment, which is not supported."""
+    """A list of replicas that is empty, has a broker twice, or names one that is not there."""
 
     code = 39
+
+
+class NoReassignmentInProgressError(RefusedError):
+    """A reassignment that is to be cancelled, but is over or never was."""
+
+    code = 85
 
 
 class InvalidConfigError(RefusedError):

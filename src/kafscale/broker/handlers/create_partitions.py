@@ -6,7 +6,8 @@ Behaviour:
 * Topics are changed concurrently; each succeeds or fails on its own. A name that appears twice is
   refused, and answered once; a request with too many new partitions is refused as a whole.
 * Requires ALTER on each topic, else TOPIC_AUTHORIZATION_FAILED, whether it exists or not.
-* A replica assignment is refused, because it could not be honoured.
+* A list of brokers for each new partition is kept as its replicas: the first of them that is live
+  and not draining is to own the partition (`metadata.cluster.replicas`).
 * New partitions are charged to the client's quota; if it is exceeded, THROTTLING_QUOTA_EXCEEDED
   (v3+), or a throttle time in the response (KIP-599).
 * `validate_only` performs the same checks, except for the quota, and changes nothing.
@@ -22,6 +23,7 @@ from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
 from kafscale.broker.services import Services
 from kafscale.broker.shared import topic_admission
+from kafscale.broker.shared.replica_assignment import Replicas, check_new_replicas
 from kafscale.errors import (
     InvalidAssignmentError,
     InvalidPartitionsError,
@@ -29,6 +31,7 @@ from kafscale.errors import (
     KafscaleError,
 )
 from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.cluster.replicas import partition_replicas
 from kafscale.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -83,10 +86,10 @@ async def _grow(context: RequestContext, topic: TopicToGrow, *, validate_only: b
     broker = context.broker
     try:
         current_count = find_topic(broker, topic.name).partitions
-        _check(topic, current_count)
+        replicas = _check(broker, topic, current_count)
         if not validate_only:
             broker.quotas.charge_mutation(context, topic.partition_count - current_count)
-            await broker.topics.grow(topic.name, topic.partition_count)
+            await broker.topics.grow(topic.name, topic.partition_count, replicas)
             broker.audit.changed(
                 context, "partitions added", topic=topic.name, partitions=topic.partition_count
             )
@@ -95,7 +98,8 @@ async def _grow(context: RequestContext, topic: TopicToGrow, *, validate_only: b
     return GrownTopic(name=topic.name)
 
 
-def _check(topic: TopicToGrow, current_count: int) -> None:
+def _check(broker: Services, topic: TopicToGrow, current_count: int) -> list[Replicas]:
+    """The requested replicas of the new partitions, or none; raises if the request is invalid."""
     requested_count = topic.partition_count
     if requested_count == current_count:
         raise InvalidPartitionsError(f"Topic already has {current_count} partition(s).")
@@ -104,10 +108,20 @@ def _check(topic: TopicToGrow, current_count: int) -> None:
             f"The topic {topic.name} currently has {current_count} partition(s);"
             f" {requested_count} would not be an increase."
         )
-    if topic.assignments:
+    if topic.assignments is None:
+        return []
+    added_count = requested_count - current_count
+    if len(topic.assignments) != added_count:
         raise InvalidAssignmentError(
-            "Replicas cannot be assigned: the object store replicates records, brokers do not."
+            f"Attempted to add {added_count} additional partition(s),"
+            f" but only {len(topic.assignments)} assignment(s) were specified."
         )
+    existing = find_topic(broker, topic.name)
+    lists = [
+        (current_count + number, each.broker_ids) for number, each in enumerate(topic.assignments)
+    ]
+    count = len(partition_replicas(broker.cluster, existing, 0).target) or None
+    return list(check_new_replicas(broker, lists, count).values())
 
 
 def _added(broker: Services, topic: TopicToGrow) -> int:

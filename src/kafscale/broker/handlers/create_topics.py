@@ -4,8 +4,9 @@ Behaviour:
 * Topics are created concurrently; each succeeds or fails on its own. A name that appears twice is
   refused, and answered once; a request with too many partitions is refused as a whole.
 * When the response is sent, the partitions have leaders, or soon will.
-* The object store replicates records: any replication factor is accepted and returned as 1, and a
-  replica assignment is refused, because it could not be honoured.
+* The object store replicates records: any replication factor is accepted and returned as 1.
+* Lists of brokers for the partitions are kept as their replicas: the first of them that is live and
+  not draining is to own the partition (`metadata.cluster.replicas`).
 * Requires CREATE on each topic or on the cluster, else TOPIC_AUTHORIZATION_FAILED, whether it
   exists or not; and DESCRIBE_CONFIGS on the topic for its configs in the response.
 * Partitions are charged to the client's quota; if it is exceeded, THROTTLING_QUOTA_EXCEEDED (v6+),
@@ -26,7 +27,9 @@ from typing import Final
 from kafscale.broker.configs import topic_configs
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
+from kafscale.broker.services import Services
 from kafscale.broker.shared import topic_admission
+from kafscale.broker.shared.replica_assignment import Replicas, check_new_replicas
 from kafscale.errors import (
     InvalidAssignmentError,
     InvalidPartitionsError,
@@ -85,7 +88,8 @@ async def _create(
         # The name is checked first, as in Kafka: to many clients an existing topic is as good as a
         # new one, whatever else they request.
         broker.topic_store.check_new(topic.name, partitions=1)
-        partition_count = _partition_count(context, topic)
+        replicas = _check_assignments(broker, topic)
+        partition_count = len(replicas) or _partition_count(context, topic)
         configs = config_validation.validate(
             {config.name: config.value for config in topic.configs}, broker.topic_defaults
         )
@@ -93,7 +97,9 @@ async def _create(
         if not request.validate_only:
             broker.quotas.charge_mutation(context, partition_count)
             timeout_ms = max(request.timeout_ms, topic_admission.TIMEOUT_MS_MIN)
-            created = await broker.topics.create(topic.name, partition_count, configs, timeout_ms)
+            created = await broker.topics.create(
+                topic.name, partition_count, configs, timeout_ms, replicas
+            )
             topic_id = created.id
             broker.audit.changed(
                 context, "topic created", topic=topic.name, partitions=partition_count
@@ -102,16 +108,33 @@ async def _create(
         return _failed(topic.name, error)
     result = CreatedTopic(name=topic.name, topic_id=topic_id, error_message=None)
     if context.version >= DESCRIBED_SINCE:
-        _describe(context, result, partition_count, configs)
+        factor = len(replicas[0]) if replicas else REPLICATION_FACTOR
+        _describe(context, result, partition_count, factor, configs)
     return result
+
+
+def _check_assignments(broker: Services, topic: TopicToCreate) -> dict[int, Replicas]:
+    """The requested replicas by partition, or none; raises if they are invalid."""
+    if not topic.assignments:
+        return {}
+    if topic.replication_factor != DEFAULT:
+        raise InvalidRequestError(
+            "A manual partition assignment was specified, but replication factor was not set to -1."
+        )
+    if topic.partition_count != DEFAULT:
+        raise InvalidRequestError(
+            "A manual partition assignment was specified, but numPartitions was not set to -1."
+        )
+    replicas = check_new_replicas(
+        broker, [(each.index, each.broker_ids) for each in topic.assignments]
+    )
+    if replicas.keys() != set(range(len(replicas))):
+        raise InvalidAssignmentError("partitions should be a consecutive 0-based integer sequence")
+    return replicas
 
 
 def _partition_count(context: RequestContext, topic: TopicToCreate) -> int:
     """The number of partitions; raises if partitions or replicas are invalid."""
-    if topic.assignments:
-        raise InvalidAssignmentError(
-            "Replicas cannot be assigned: the object store replicates records, brokers do not."
-        )
     if topic.replication_factor < 1 and topic.replication_factor != DEFAULT:
         raise InvalidReplicationFactorError(
             "Replication factor must be larger than 0, or -1 to use the default value."
@@ -119,20 +142,26 @@ def _partition_count(context: RequestContext, topic: TopicToCreate) -> int:
     count = _requested_count(context, topic)
     if count < 1:
         raise InvalidPartitionsError(
-            "Number of partitions must be larger than 0, or -1 to use the default value."
+            "Number of partitions was set to an invalid non-positive value."
         )
     return count
 
 
 def _requested_count(context: RequestContext, topic: TopicToCreate) -> int:
     """The requested number of partitions, which is not checked yet."""
+    if topic.assignments:
+        return len(topic.assignments)
     if topic.partition_count == DEFAULT:
         return context.broker.config.topics.auto_create_partitions
     return topic.partition_count
 
 
 def _describe(
-    context: RequestContext, result: CreatedTopic, partition_count: int, configs: dict[str, str]
+    context: RequestContext,
+    result: CreatedTopic,
+    partition_count: int,
+    replication_factor: int,
+    configs: dict[str, str],
 ) -> None:
     """Add partitions and configs to the result, if the client may describe them."""
     operation = Operation.DESCRIBE_CONFIGS
@@ -140,7 +169,7 @@ def _describe(
         result.config_error_code = TopicAuthorizationError.code
         return
     result.partition_count = partition_count
-    result.replication_factor = REPLICATION_FACTOR
+    result.replication_factor = replication_factor
     result.configs = [
         CreatedTopicConfig(
             name=config.name,

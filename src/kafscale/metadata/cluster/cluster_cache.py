@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
+from kafscale.aio.events import Notifier
 from kafscale.errors import DamagedObjectError
 from kafscale.metadata.cluster.watch_cache import WatchCache
 from kafscale.metadata.schema import keys
@@ -33,6 +34,7 @@ class ClusterCache:
         self._brokers: dict[int, BrokerInfo] = {}
         self._by_topic: dict[str, dict[int, Assignment]] = defaultdict(dict)
         self._listeners: list[Callable[[], None]] = []
+        self._changes = Notifier()
         self.brokers: Mapping[int, BrokerInfo] = MappingProxyType(self._brokers)
         self.controller: Entry | None = None
         """The entry that names the controller; writes of the controller compare it."""
@@ -53,6 +55,15 @@ class ClusterCache:
         if self.controller is None or not self.controller.value.isdigit():
             return NO_BROKER
         return int(self.controller.value)
+
+    @property
+    def revision(self) -> int:
+        """The newest revision of the store that the cache shows."""
+        return max(cache.revision for cache in self._caches)
+
+    async def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Wait until a condition holds; it is evaluated now and after every change."""
+        await self._changes.wait_for(condition)
 
     async def start(self) -> None:
         for cache in self._caches:
@@ -124,6 +135,7 @@ class ClusterCache:
     def _notify(self) -> None:
         for listener in self._listeners:
             listener()
+        self._changes.notify()
 
 
 def _decode_or_none(decode: Callable[[Entry], Decoded], entry: Entry | None) -> Decoded | None:

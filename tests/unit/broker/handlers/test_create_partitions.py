@@ -9,7 +9,10 @@ from kafscale.protocol.messages.create_partitions import (
     PartitionAssignment,
     TopicToGrow,
 )
-from unit.broker.in_memory_broker import ADMIN_DISABLED, run_with_broker
+from unit.broker.in_memory_broker import ADMIN_DISABLED, NODE_ID, run_with_broker
+from unit.broker.other_brokers import register
+
+OTHER = NODE_ID + 1
 
 
 async def grow(broker, *topics, version=CREATE_PARTITIONS.version_max, validate_only=False):
@@ -34,6 +37,20 @@ def test_new_partitions_are_empty_and_old_ones_unchanged(version):
     run_with_broker(body)
 
 
+def test_assigned_brokers_own_the_new_partitions():
+    async def body(broker):
+        await broker.topic("orders")
+        await register(broker, OTHER)
+        assigned = [PartitionAssignment([OTHER]), PartitionAssignment([NODE_ID])]
+        grown = (await grow(broker, TopicToGrow("orders", 3, assigned)))["orders"]
+        assert (grown.error_code, grown.error_message) == (ErrorCode.NONE, None)
+        leaders = [broker.services.cluster.leader("orders", index) for index in (1, 2)]
+        assert leaders == [(OTHER, 0), (NODE_ID, 0)]
+        assert broker.services.topic_store.topics["orders"].replicas == {1: (OTHER,), 2: (NODE_ID,)}
+
+    run_with_broker(body)
+
+
 @pytest.mark.parametrize(
     ("requested", "code", "message"),
     [
@@ -49,9 +66,9 @@ def test_new_partitions_are_empty_and_old_ones_unchanged(version):
         ),
         (TopicToGrow("orders", -1, None), ErrorCode.INVALID_PARTITIONS, "not be an increase"),
         (
-            TopicToGrow("orders", 3, [PartitionAssignment([7])]),
+            TopicToGrow("orders", 3, [PartitionAssignment([9])]),
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            "Replicas cannot be assigned",
+            "no such broker is registered",
         ),
         (
             TopicToGrow("orders", 2**31 - 1, None),

@@ -16,7 +16,10 @@ from kafscale.protocol.messages.create_topics import (
     TopicConfig,
     TopicToCreate,
 )
-from unit.broker.in_memory_broker import ADMIN_DISABLED, run_with_broker
+from unit.broker.in_memory_broker import ADMIN_DISABLED, NODE_ID, run_with_broker
+from unit.broker.other_brokers import register
+
+OTHER = NODE_ID + 1
 
 
 def topic_to_create(name="orders", partition_count=2, replication_factor=1, **fields):
@@ -31,6 +34,38 @@ async def create(broker, *topics, version=CREATE_TOPICS.version_max, **fields):
     responses = {topic.name: topic for topic in response.topics}
     assert len(responses) == len(response.topics)
     return responses
+
+
+def test_assigned_brokers_are_the_first_owners():
+    async def body(broker):
+        await register(broker, OTHER)
+        lists = {1: [NODE_ID, OTHER], 0: [OTHER, NODE_ID], 2: [OTHER, NODE_ID]}
+        assignments = [PartitionAssignment(index, brokers) for index, brokers in lists.items()]
+        created = (
+            await create(broker, topic_to_create("orders", -1, -1, assignments=assignments))
+        )["orders"]
+        assert (created.error_code, created.partition_count) == (ErrorCode.NONE, 3)
+        assert created.replication_factor == 2
+        leaders = [broker.services.cluster.leader("orders", index) for index in range(3)]
+        assert leaders == [(OTHER, 0), (NODE_ID, 0), (OTHER, 0)], "none of them has moved"
+
+    run_with_broker(body)
+
+
+def test_assignment_to_draining_brokers_only_is_refused():
+    async def body(broker):
+        await register(broker, OTHER, is_draining=True)
+        assigned = [PartitionAssignment(0, [OTHER])]
+        requested = topic_to_create("orders", -1, -1, assignments=assigned)
+        refused = (await create(broker, requested))["orders"]
+        assert refused.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+        assert refused.error_message == (
+            "All brokers specified in the manual partition assignment for partition 0 are fenced"
+            " or in controlled shutdown."
+        )
+        assert broker.services.topic_store.topics == {}
+
+    run_with_broker(body)
 
 
 @pytest.mark.parametrize("version", CREATE_TOPICS.versions)
@@ -67,8 +102,16 @@ def test_topic_exists_when_the_response_is_sent(version):
         (topic_to_create(replication_factor=0), ErrorCode.INVALID_REPLICATION_FACTOR),
         (topic_to_create(replication_factor=-2), ErrorCode.INVALID_REPLICATION_FACTOR),
         (
-            topic_to_create(partition_count=-1, assignments=[PartitionAssignment(0, [7])]),
+            topic_to_create(
+                partition_count=-1, replication_factor=-1, assignments=[PartitionAssignment(0, [9])]
+            ),
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+        ),
+        (
+            topic_to_create(
+                partition_count=1, replication_factor=-1, assignments=[PartitionAssignment(0, [7])]
+            ),
+            ErrorCode.INVALID_REQUEST,
         ),
         (topic_to_create(configs=[TopicConfig("no.such", "1")]), ErrorCode.INVALID_CONFIG),
         (topic_to_create(configs=[TopicConfig("retention.ms", "soon")]), ErrorCode.INVALID_CONFIG),
