@@ -12,6 +12,8 @@ from kafscale.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN
 from kafscale.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from kafscale.protocol.messages.alter_client_quotas import ALTER_CLIENT_QUOTAS
 from kafscale.protocol.messages.alter_configs import ALTER_CONFIGS
+from kafscale.protocol.messages.alter_partition_reassignments import ALTER_PARTITION_REASSIGNMENTS
+from kafscale.protocol.messages.alter_replica_log_dirs import ALTER_REPLICA_LOG_DIRS
 from kafscale.protocol.messages.alter_user_scram_credentials import ALTER_USER_SCRAM_CREDENTIALS
 from kafscale.protocol.messages.api_versions import (
     API_VERSIONS,
@@ -34,6 +36,7 @@ from kafscale.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS
 from kafscale.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafscale.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
+from kafscale.protocol.messages.describe_quorum import DESCRIBE_QUORUM
 from kafscale.protocol.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
 from kafscale.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
 from kafscale.protocol.messages.describe_user_scram_credentials import (
@@ -96,18 +99,21 @@ APIS: tuple[Api[Any, Any], ...] = (
     DELETE_ACLS,
     DESCRIBE_CONFIGS,
     ALTER_CONFIGS,
+    ALTER_REPLICA_LOG_DIRS,
     DESCRIBE_LOG_DIRS,
     SASL_AUTHENTICATE,
     CREATE_PARTITIONS,
     DELETE_GROUPS,
     ELECT_LEADERS,
     INCREMENTAL_ALTER_CONFIGS,
+    ALTER_PARTITION_REASSIGNMENTS,
     LIST_PARTITION_REASSIGNMENTS,
     OFFSET_DELETE,
     DESCRIBE_CLIENT_QUOTAS,
     ALTER_CLIENT_QUOTAS,
     DESCRIBE_USER_SCRAM_CREDENTIALS,
     ALTER_USER_SCRAM_CREDENTIALS,
+    DESCRIBE_QUORUM,
     DESCRIBE_CLUSTER,
     DESCRIBE_PRODUCERS,
     DESCRIBE_TRANSACTIONS,

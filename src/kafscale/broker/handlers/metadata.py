@@ -1,8 +1,9 @@
 """Metadata: v0-13.
 
 Behaviour:
-* The brokers and the requested topics, or all of them; each partition has one replica, its leader.
-  A partition without a leader is LEADER_NOT_AVAILABLE for a moment.
+* The brokers and the requested topics, or all of them. A partition has one replica, its leader, or
+  those that were requested (`metadata.cluster.replicas`). A partition without a leader is
+  LEADER_NOT_AVAILABLE for a moment.
 * A missing topic is auto-created, if the request and the broker's settings both allow it.
 * Requires DESCRIBE on each requested topic, and CREATE on it or on the cluster to auto-create it,
   else TOPIC_AUTHORIZATION_FAILED, whether it exists or not. A request for all topics returns those
@@ -29,6 +30,7 @@ from kafscale.errors import (
     TopicAuthorizationError,
 )
 from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.cluster.replicas import partition_replicas
 from kafscale.metadata.schema.model import NO_BROKER, Topic
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.metadata import (
@@ -180,26 +182,20 @@ def _described(context: RequestContext, request: MetadataRequest, topic: Topic) 
     return TopicMetadata(
         name=topic.name,
         topic_id=topic.id,
-        partitions=[_partition(context, topic.name, index) for index in range(topic.partitions)],
+        partitions=[_partition(context, topic, index) for index in range(topic.partitions)],
         authorized_operations=operations,
     )
 
 
-def _partition(context: RequestContext, topic: str, index: int) -> PartitionMetadata:
-    leader_id, leader_epoch = context.broker.cluster.leader(topic, index)
-    if leader_id == NO_BROKER:
-        return PartitionMetadata(
-            error_code=ErrorCode.LEADER_NOT_AVAILABLE,
-            index=index,
-            leader_id=NO_BROKER,
-            leader_epoch=leader_epoch,
-            replicas=[],
-            in_sync_replicas=[],
-        )
+def _partition(context: RequestContext, topic: Topic, index: int) -> PartitionMetadata:
+    current = partition_replicas(context.broker.cluster, topic, index)
+    has_leader = current.leader_id != NO_BROKER
     return PartitionMetadata(
+        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
         index=index,
-        leader_id=leader_id,
-        leader_epoch=leader_epoch,
-        replicas=[leader_id],
-        in_sync_replicas=[leader_id],
+        leader_id=current.leader_id,
+        leader_epoch=current.leader_epoch,
+        replicas=list(current.replicas),
+        in_sync_replicas=list(current.in_sync),
+        offline_replicas=list(current.offline),
     )

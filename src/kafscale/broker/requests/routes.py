@@ -3,6 +3,8 @@
 from kafscale.broker.handlers import (
     alter_client_quotas,
     alter_configs,
+    alter_partition_reassignments,
+    alter_replica_log_dirs,
     alter_user_scram_credentials,
     consumer_group_describe,
     consumer_group_heartbeat,
@@ -20,6 +22,7 @@ from kafscale.broker.handlers import (
     describe_groups,
     describe_log_dirs,
     describe_producers,
+    describe_quorum,
     describe_topic_partitions,
     describe_user_scram_credentials,
     elect_leaders,
@@ -47,6 +50,8 @@ from kafscale.broker.handlers import (
 from kafscale.broker.requests.route import Route, route
 from kafscale.protocol.messages.alter_client_quotas import ALTER_CLIENT_QUOTAS
 from kafscale.protocol.messages.alter_configs import ALTER_CONFIGS
+from kafscale.protocol.messages.alter_partition_reassignments import ALTER_PARTITION_REASSIGNMENTS
+from kafscale.protocol.messages.alter_replica_log_dirs import ALTER_REPLICA_LOG_DIRS
 from kafscale.protocol.messages.alter_user_scram_credentials import ALTER_USER_SCRAM_CREDENTIALS
 from kafscale.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafscale.protocol.messages.consumer_group_heartbeat import CONSUMER_GROUP_HEARTBEAT
@@ -64,6 +69,7 @@ from kafscale.protocol.messages.describe_configs import DESCRIBE_CONFIGS
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS
 from kafscale.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafscale.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
+from kafscale.protocol.messages.describe_quorum import DESCRIBE_QUORUM
 from kafscale.protocol.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
 from kafscale.protocol.messages.describe_user_scram_credentials import (
     DESCRIBE_USER_SCRAM_CREDENTIALS,
@@ -166,16 +172,31 @@ ROUTES: tuple[Route, ...] = (
         cancel_on_disconnect=True,
     ),
     route(ALTER_CONFIGS, alter_configs.handle, alter_configs.error_response, results="resources"),
+    route(
+        ALTER_REPLICA_LOG_DIRS, alter_replica_log_dirs.handle, alter_replica_log_dirs.error_response
+    ),
     route(DESCRIBE_LOG_DIRS, describe_log_dirs.handle, describe_log_dirs.error_response),
     route(SASL_AUTHENTICATE, sasl_authenticate.handle, has_own_timeout=True),
     route(CREATE_PARTITIONS, create_partitions.handle, create_partitions.error_response),
     route(DELETE_GROUPS, delete_groups.handle, delete_groups.error_response, results="groups"),
-    route(ELECT_LEADERS, elect_leaders.handle, elect_leaders.error_response, results="topics"),
+    route(
+        ELECT_LEADERS,
+        elect_leaders.handle,
+        elect_leaders.error_response,
+        has_own_timeout=True,
+        cancel_on_disconnect=True,
+    ),
     route(
         INCREMENTAL_ALTER_CONFIGS,
         incremental_alter_configs.handle,
         incremental_alter_configs.error_response,
         results="resources",
+    ),
+    route(
+        ALTER_PARTITION_REASSIGNMENTS,
+        alter_partition_reassignments.handle,
+        alter_partition_reassignments.error_response,
+        results="topics",
     ),
     route(
         LIST_PARTITION_REASSIGNMENTS,
@@ -194,6 +215,7 @@ ROUTES: tuple[Route, ...] = (
         alter_user_scram_credentials.handle,
         alter_user_scram_credentials.error_response,
     ),
+    route(DESCRIBE_QUORUM, describe_quorum.handle, describe_quorum.error_response),
     route(DESCRIBE_CLUSTER, describe_cluster.handle),
     route(
         DESCRIBE_PRODUCERS,

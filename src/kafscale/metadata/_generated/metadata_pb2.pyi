@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class TopicConfig(_message.Message):
-    __slots__ = ("name", "partitions", "replication_factor", "retention_ms", "retention_bytes", "segment_bytes", "created_at", "config", "topic_id", "config_version", "namespace", "config_set", "id_in_keys", "emptied_ms", "earlier_without_id", "replicas")
+    __slots__ = ("name", "partitions", "replication_factor", "retention_ms", "retention_bytes", "segment_bytes", "created_at", "config", "topic_id", "config_version", "namespace", "config_set", "id_in_keys", "emptied_ms", "earlier_without_id", "replicas", "schema_version")
     class ConfigEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -38,6 +38,7 @@ class TopicConfig(_message.Message):
     EMPTIED_MS_FIELD_NUMBER: _ClassVar[int]
     EARLIER_WITHOUT_ID_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     name: str
     partitions: int
     replication_factor: int
@@ -54,7 +55,8 @@ class TopicConfig(_message.Message):
     emptied_ms: int
     earlier_without_id: bool
     replicas: _containers.MessageMap[int, ReplicaList]
-    def __init__(self, name: _Optional[str] = ..., partitions: _Optional[int] = ..., replication_factor: _Optional[int] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., segment_bytes: _Optional[int] = ..., created_at: _Optional[str] = ..., config: _Optional[_Mapping[str, str]] = ..., topic_id: _Optional[bytes] = ..., config_version: _Optional[int] = ..., namespace: _Optional[str] = ..., config_set: _Optional[_Iterable[str]] = ..., id_in_keys: _Optional[bool] = ..., emptied_ms: _Optional[int] = ..., earlier_without_id: _Optional[bool] = ..., replicas: _Optional[_Mapping[int, ReplicaList]] = ...) -> None: ...
+    schema_version: int
+    def __init__(self, name: _Optional[str] = ..., partitions: _Optional[int] = ..., replication_factor: _Optional[int] = ..., retention_ms: _Optional[int] = ..., retention_bytes: _Optional[int] = ..., segment_bytes: _Optional[int] = ..., created_at: _Optional[str] = ..., config: _Optional[_Mapping[str, str]] = ..., topic_id: _Optional[bytes] = ..., config_version: _Optional[int] = ..., namespace: _Optional[str] = ..., config_set: _Optional[_Iterable[str]] = ..., id_in_keys: _Optional[bool] = ..., emptied_ms: _Optional[int] = ..., earlier_without_id: _Optional[bool] = ..., replicas: _Optional[_Mapping[int, ReplicaList]] = ..., schema_version: _Optional[int] = ...) -> None: ...
 
 class ReplicaList(_message.Message):
     __slots__ = ("broker_ids",)
@@ -63,7 +65,7 @@ class ReplicaList(_message.Message):
     def __init__(self, broker_ids: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class PartitionState(_message.Message):
-    __slots__ = ("topic", "partition", "leader_broker", "leader_epoch", "log_start_offset", "log_end_offset", "high_watermark", "active_segment", "segments", "segment_count", "size_bytes", "topic_id", "rolled_offset")
+    __slots__ = ("topic", "partition", "leader_broker", "leader_epoch", "log_start_offset", "log_end_offset", "high_watermark", "active_segment", "segments", "segment_count", "size_bytes", "topic_id", "rolled_offset", "schema_version")
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     LEADER_BROKER_FIELD_NUMBER: _ClassVar[int]
@@ -77,6 +79,7 @@ class PartitionState(_message.Message):
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
     ROLLED_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     topic: str
     partition: int
     leader_broker: str
@@ -90,7 +93,8 @@ class PartitionState(_message.Message):
     size_bytes: int
     topic_id: bytes
     rolled_offset: int
-    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., leader_broker: _Optional[str] = ..., leader_epoch: _Optional[int] = ..., log_start_offset: _Optional[int] = ..., log_end_offset: _Optional[int] = ..., high_watermark: _Optional[int] = ..., active_segment: _Optional[str] = ..., segments: _Optional[_Iterable[_Union[SegmentInfo, _Mapping]]] = ..., segment_count: _Optional[int] = ..., size_bytes: _Optional[int] = ..., topic_id: _Optional[bytes] = ..., rolled_offset: _Optional[int] = ...) -> None: ...
+    schema_version: int
+    def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., leader_broker: _Optional[str] = ..., leader_epoch: _Optional[int] = ..., log_start_offset: _Optional[int] = ..., log_end_offset: _Optional[int] = ..., high_watermark: _Optional[int] = ..., active_segment: _Optional[str] = ..., segments: _Optional[_Iterable[_Union[SegmentInfo, _Mapping]]] = ..., segment_count: _Optional[int] = ..., size_bytes: _Optional[int] = ..., topic_id: _Optional[bytes] = ..., rolled_offset: _Optional[int] = ..., schema_version: _Optional[int] = ...) -> None: ...
 
 class SegmentInfo(_message.Message):
     __slots__ = ("base_offset", "size_bytes", "created_at", "last_offset", "max_timestamp_ms")
@@ -107,7 +111,7 @@ class SegmentInfo(_message.Message):
     def __init__(self, base_offset: _Optional[int] = ..., size_bytes: _Optional[int] = ..., created_at: _Optional[str] = ..., last_offset: _Optional[int] = ..., max_timestamp_ms: _Optional[int] = ...) -> None: ...
 
 class ConsumerGroup(_message.Message):
-    __slots__ = ("group_id", "state", "protocol_type", "protocol", "leader", "generation_id", "members", "rebalance_timeout_ms", "kind", "state_since", "assignment_epoch")
+    __slots__ = ("group_id", "state", "protocol_type", "protocol", "leader", "generation_id", "members", "rebalance_timeout_ms", "kind", "state_since", "assignment_epoch", "schema_version")
     class MembersEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -126,6 +130,7 @@ class ConsumerGroup(_message.Message):
     KIND_FIELD_NUMBER: _ClassVar[int]
     STATE_SINCE_FIELD_NUMBER: _ClassVar[int]
     ASSIGNMENT_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     group_id: str
     state: str
     protocol_type: str
@@ -137,7 +142,8 @@ class ConsumerGroup(_message.Message):
     kind: str
     state_since: str
     assignment_epoch: int
-    def __init__(self, group_id: _Optional[str] = ..., state: _Optional[str] = ..., protocol_type: _Optional[str] = ..., protocol: _Optional[str] = ..., leader: _Optional[str] = ..., generation_id: _Optional[int] = ..., members: _Optional[_Mapping[str, GroupMember]] = ..., rebalance_timeout_ms: _Optional[int] = ..., kind: _Optional[str] = ..., state_since: _Optional[str] = ..., assignment_epoch: _Optional[int] = ...) -> None: ...
+    schema_version: int
+    def __init__(self, group_id: _Optional[str] = ..., state: _Optional[str] = ..., protocol_type: _Optional[str] = ..., protocol: _Optional[str] = ..., leader: _Optional[str] = ..., generation_id: _Optional[int] = ..., members: _Optional[_Mapping[str, GroupMember]] = ..., rebalance_timeout_ms: _Optional[int] = ..., kind: _Optional[str] = ..., state_since: _Optional[str] = ..., assignment_epoch: _Optional[int] = ..., schema_version: _Optional[int] = ...) -> None: ...
 
 class GroupMember(_message.Message):
     __slots__ = ("client_id", "client_host", "heartbeat_at", "assignments", "subscriptions", "session_timeout_ms", "instance_id", "rebalance_timeout_ms", "rack_id", "protocols", "assignment", "speaks_consumer_protocol", "member_epoch", "previous_member_epoch", "subscribed_names", "subscribed_regex", "server_assignor", "assigned", "revoking", "target")
@@ -206,23 +212,25 @@ class Assignment(_message.Message):
     def __init__(self, topic: _Optional[str] = ..., partitions: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CommittedOffset(_message.Message):
-    __slots__ = ("offset", "metadata", "committed_at", "leader_epoch", "expires_at", "topic_id")
+    __slots__ = ("offset", "metadata", "committed_at", "leader_epoch", "expires_at", "topic_id", "schema_version")
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
     COMMITTED_AT_FIELD_NUMBER: _ClassVar[int]
     LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     offset: int
     metadata: str
     committed_at: str
     leader_epoch: int
     expires_at: str
     topic_id: bytes
-    def __init__(self, offset: _Optional[int] = ..., metadata: _Optional[str] = ..., committed_at: _Optional[str] = ..., leader_epoch: _Optional[int] = ..., expires_at: _Optional[str] = ..., topic_id: _Optional[bytes] = ...) -> None: ...
+    schema_version: int
+    def __init__(self, offset: _Optional[int] = ..., metadata: _Optional[str] = ..., committed_at: _Optional[str] = ..., leader_epoch: _Optional[int] = ..., expires_at: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., schema_version: _Optional[int] = ...) -> None: ...
 
 class BrokerRegistration(_message.Message):
-    __slots__ = ("broker_id", "host", "port", "rack", "started_at", "last_heartbeat", "version", "epoch", "control_host", "control_port", "draining", "endpoints")
+    __slots__ = ("broker_id", "host", "port", "rack", "started_at", "last_heartbeat", "version", "epoch", "control_host", "control_port", "draining", "endpoints", "location", "schema_version")
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     HOST_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
@@ -235,6 +243,8 @@ class BrokerRegistration(_message.Message):
     CONTROL_PORT_FIELD_NUMBER: _ClassVar[int]
     DRAINING_FIELD_NUMBER: _ClassVar[int]
     ENDPOINTS_FIELD_NUMBER: _ClassVar[int]
+    LOCATION_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     broker_id: str
     host: str
     port: int
@@ -247,7 +257,9 @@ class BrokerRegistration(_message.Message):
     control_port: int
     draining: bool
     endpoints: _containers.RepeatedCompositeFieldContainer[ListenerEndpoint]
-    def __init__(self, broker_id: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., rack: _Optional[str] = ..., started_at: _Optional[str] = ..., last_heartbeat: _Optional[str] = ..., version: _Optional[str] = ..., epoch: _Optional[int] = ..., control_host: _Optional[str] = ..., control_port: _Optional[int] = ..., draining: _Optional[bool] = ..., endpoints: _Optional[_Iterable[_Union[ListenerEndpoint, _Mapping]]] = ...) -> None: ...
+    location: str
+    schema_version: int
+    def __init__(self, broker_id: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., rack: _Optional[str] = ..., started_at: _Optional[str] = ..., last_heartbeat: _Optional[str] = ..., version: _Optional[str] = ..., epoch: _Optional[int] = ..., control_host: _Optional[str] = ..., control_port: _Optional[int] = ..., draining: _Optional[bool] = ..., endpoints: _Optional[_Iterable[_Union[ListenerEndpoint, _Mapping]]] = ..., location: _Optional[str] = ..., schema_version: _Optional[int] = ...) -> None: ...
 
 class ListenerEndpoint(_message.Message):
     __slots__ = ("name", "host", "port", "security_protocol")
@@ -262,7 +274,7 @@ class ListenerEndpoint(_message.Message):
     def __init__(self, name: _Optional[str] = ..., host: _Optional[str] = ..., port: _Optional[int] = ..., security_protocol: _Optional[str] = ...) -> None: ...
 
 class PartitionAssignment(_message.Message):
-    __slots__ = ("broker_id", "epoch", "assigned_at", "broker_epoch", "clean", "moving_to", "topic_id", "end_offset", "lost_broker_id", "lost_broker_epoch")
+    __slots__ = ("broker_id", "epoch", "assigned_at", "broker_epoch", "clean", "moving_to", "topic_id", "end_offset", "lost_broker_id", "lost_broker_epoch", "schema_version")
     BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     ASSIGNED_AT_FIELD_NUMBER: _ClassVar[int]
@@ -273,6 +285,7 @@ class PartitionAssignment(_message.Message):
     END_OFFSET_FIELD_NUMBER: _ClassVar[int]
     LOST_BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     LOST_BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     broker_id: str
     epoch: int
     assigned_at: str
@@ -283,10 +296,11 @@ class PartitionAssignment(_message.Message):
     end_offset: int
     lost_broker_id: str
     lost_broker_epoch: int
-    def __init__(self, broker_id: _Optional[str] = ..., epoch: _Optional[int] = ..., assigned_at: _Optional[str] = ..., broker_epoch: _Optional[int] = ..., clean: _Optional[bool] = ..., moving_to: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., end_offset: _Optional[int] = ..., lost_broker_id: _Optional[str] = ..., lost_broker_epoch: _Optional[int] = ...) -> None: ...
+    schema_version: int
+    def __init__(self, broker_id: _Optional[str] = ..., epoch: _Optional[int] = ..., assigned_at: _Optional[str] = ..., broker_epoch: _Optional[int] = ..., clean: _Optional[bool] = ..., moving_to: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., end_offset: _Optional[int] = ..., lost_broker_id: _Optional[str] = ..., lost_broker_epoch: _Optional[int] = ..., schema_version: _Optional[int] = ...) -> None: ...
 
 class AccessRule(_message.Message):
-    __slots__ = ("resource_type", "pattern_type", "resource_name", "principal", "host", "operation", "permission")
+    __slots__ = ("resource_type", "pattern_type", "resource_name", "principal", "host", "operation", "permission", "schema_version")
     RESOURCE_TYPE_FIELD_NUMBER: _ClassVar[int]
     PATTERN_TYPE_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_NAME_FIELD_NUMBER: _ClassVar[int]
@@ -294,6 +308,7 @@ class AccessRule(_message.Message):
     HOST_FIELD_NUMBER: _ClassVar[int]
     OPERATION_FIELD_NUMBER: _ClassVar[int]
     PERMISSION_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     resource_type: int
     pattern_type: int
     resource_name: str
@@ -301,26 +316,29 @@ class AccessRule(_message.Message):
     host: str
     operation: int
     permission: int
-    def __init__(self, resource_type: _Optional[int] = ..., pattern_type: _Optional[int] = ..., resource_name: _Optional[str] = ..., principal: _Optional[str] = ..., host: _Optional[str] = ..., operation: _Optional[int] = ..., permission: _Optional[int] = ...) -> None: ...
+    schema_version: int
+    def __init__(self, resource_type: _Optional[int] = ..., pattern_type: _Optional[int] = ..., resource_name: _Optional[str] = ..., principal: _Optional[str] = ..., host: _Optional[str] = ..., operation: _Optional[int] = ..., permission: _Optional[int] = ..., schema_version: _Optional[int] = ...) -> None: ...
 
 class ScramCredential(_message.Message):
-    __slots__ = ("user", "mechanism", "salt", "iterations", "stored_key", "server_key")
+    __slots__ = ("user", "mechanism", "salt", "iterations", "stored_key", "server_key", "schema_version")
     USER_FIELD_NUMBER: _ClassVar[int]
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
     SALT_FIELD_NUMBER: _ClassVar[int]
     ITERATIONS_FIELD_NUMBER: _ClassVar[int]
     STORED_KEY_FIELD_NUMBER: _ClassVar[int]
     SERVER_KEY_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     user: str
     mechanism: int
     salt: bytes
     iterations: int
     stored_key: bytes
     server_key: bytes
-    def __init__(self, user: _Optional[str] = ..., mechanism: _Optional[int] = ..., salt: _Optional[bytes] = ..., iterations: _Optional[int] = ..., stored_key: _Optional[bytes] = ..., server_key: _Optional[bytes] = ...) -> None: ...
+    schema_version: int
+    def __init__(self, user: _Optional[str] = ..., mechanism: _Optional[int] = ..., salt: _Optional[bytes] = ..., iterations: _Optional[int] = ..., stored_key: _Optional[bytes] = ..., server_key: _Optional[bytes] = ..., schema_version: _Optional[int] = ...) -> None: ...
 
 class Quota(_message.Message):
-    __slots__ = ("user", "client_id", "ip", "limits")
+    __slots__ = ("user", "client_id", "ip", "limits", "schema_version")
     class LimitsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -332,8 +350,10 @@ class Quota(_message.Message):
     CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
     IP_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     user: str
     client_id: str
     ip: str
     limits: _containers.ScalarMap[str, float]
-    def __init__(self, user: _Optional[str] = ..., client_id: _Optional[str] = ..., ip: _Optional[str] = ..., limits: _Optional[_Mapping[str, float]] = ...) -> None: ...
+    schema_version: int
+    def __init__(self, user: _Optional[str] = ..., client_id: _Optional[str] = ..., ip: _Optional[str] = ..., limits: _Optional[_Mapping[str, float]] = ..., schema_version: _Optional[int] = ...) -> None: ...

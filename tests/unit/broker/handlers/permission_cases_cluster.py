@@ -22,6 +22,18 @@ from kafscale.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     ResourceToAlter,
 )
+from kafscale.protocol.messages.alter_partition_reassignments import (
+    ALTER_PARTITION_REASSIGNMENTS,
+    AlterPartitionReassignmentsRequest,
+    PartitionToReassign,
+    TopicToReassign,
+)
+from kafscale.protocol.messages.alter_replica_log_dirs import (
+    ALTER_REPLICA_LOG_DIRS,
+    AlterReplicaLogDirsRequest,
+    LogDirToAlter,
+    TopicToMove,
+)
 from kafscale.protocol.messages.alter_user_scram_credentials import (
     ALTER_USER_SCRAM_CREDENTIALS,
     AlterUserScramCredentialsRequest,
@@ -41,6 +53,7 @@ from kafscale.protocol.messages.describe_configs import (
     ResourceToDescribe,
 )
 from kafscale.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS, DescribeLogDirsRequest
+from kafscale.protocol.messages.describe_quorum import DESCRIBE_QUORUM, DescribeQuorumRequest
 from kafscale.protocol.messages.describe_user_scram_credentials import (
     DESCRIBE_USER_SCRAM_CREDENTIALS,
     DescribeUserScramCredentialsRequest,
@@ -207,6 +220,31 @@ CASES = [
         Operation.ALTER,
         lambda *_: ElectLeadersRequest(topics=[TopicToElect(TOPIC, [0])]),
         elected,
+    ),
+    Case(
+        ALTER_REPLICA_LOG_DIRS,
+        ResourceType.CLUSTER,
+        Operation.ALTER,
+        lambda *_: AlterReplicaLogDirsRequest(
+            [LogDirToAlter("/nowhere", [TopicToMove(TOPIC, [0])])]
+        ),
+        first_partition,
+    ),
+    Case(
+        ALTER_PARTITION_REASSIGNMENTS,
+        ResourceType.CLUSTER,
+        Operation.ALTER,
+        lambda *_: AlterPartitionReassignmentsRequest(
+            topics=[TopicToReassign(TOPIC, [PartitionToReassign(0, [NODE_ID])])]
+        ),
+        top_level_error,
+    ),
+    Case(
+        DESCRIBE_QUORUM,
+        ResourceType.CLUSTER,
+        Operation.DESCRIBE,
+        lambda *_: DescribeQuorumRequest(),
+        top_level_error,
     ),
     Case(
         LIST_PARTITION_REASSIGNMENTS,
