@@ -16,9 +16,10 @@ from doubles.memory_store import MemoryStore
 from doubles.processes import Processes
 from doubles.virtual_time import clock_ms
 from kafscale.errors import FencedError, OperatingError
+from kafscale.metadata.cluster.replicas import preferred_owner
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, decode_broker
-from kafscale.metadata.schema.model import Assignment, Topic
+from kafscale.metadata.schema.model import NO_BROKER, Assignment, Topic
 from kafscale.metadata.schema.topic_codec import decode_topic
 from kafscale.metadata.store.base import Entry
 from kafscale.storage.log.partition_log import PartitionLog
@@ -250,10 +251,14 @@ class NodeCluster:
                     )
 
     async def wait_until_served(self, seconds: float = SERVED_SECONDS_MAX) -> None:
-        """Wait until every partition is served and every deletion is complete."""
+        """Wait until partitions are served, by requested brokers, and deletions are complete."""
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        while await self.served() is None or (DELETIONS_COMPLETE and await self.deletions()):
+        while (
+            await self.served() is None
+            or (DELETIONS_COMPLETE and await self.deletions())
+            or await self._misplaced()
+        ):
             await self.check_processes()
             if loop.time() > until:
                 raise InvariantViolationError(
@@ -261,11 +266,28 @@ class NodeCluster:
                 )
             await asyncio.sleep(0.5)
 
+    async def _misplaced(self) -> list[str]:
+        """Partitions that are not owned by the broker that was requested and can own them."""
+        registered = await self.metadata.range(keys.BROKERS)
+        brokers = {broker.id: broker for broker in map(decode_broker, registered.entries)}
+        misplaced = []
+        for topic in (await self.topics()).values():
+            for number, replicas in topic.replicas.items():
+                preferred = preferred_owner(replicas, brokers)
+                assignment = await self.assignment(topic.name, number)
+                if preferred != NO_BROKER and (
+                    assignment is None or assignment.broker_id != preferred
+                ):
+                    misplaced.append(f"{topic.name}/{number}: {replicas}, but {assignment}")
+        return misplaced
+
     async def _unserved(self):
         for topic in (await self.topics()).values():
             for number in range(topic.partitions):
                 if await self.owner_log(topic, number) is None:
                     yield f"{topic.name}/{number}: {await self.assignment(topic.name, number)}"
+        for text in await self._misplaced():
+            yield text
         for topic in await self.deletions():
             yield f"deletion of {topic.name} with id {topic.id.hex()}"
 

@@ -111,7 +111,7 @@ class NodeScenario:
         """All actions; some runs have more transfers, or more deletions, and fewer other events."""
         clients: list[Action] = [(30, self._sleep), (15, self._read), (12, self._produce)]
         faults: list[Action] = [(10, self._change_faults)]
-        transfers: list[Action] = [(14, self._drain), (3, self._rebalance)]
+        transfers: list[Action] = [(14, self._drain), (10, self._reassign), (3, self._rebalance)]
         topics: list[Action] = [
             (6, self._create_any_topic),
             (5, self._delete_topic),
@@ -244,6 +244,19 @@ class NodeScenario:
         if owned and node.registration.broker is not None:
             some = self._random.sample(owned, self._random.randint(1, len(owned)))
             self._start_other(node, lambda: node.node.drainer.drain(some, 10.0))
+
+    def _reassign(self) -> None:
+        """Request brokers for the partitions of a topic; some of them may not be there."""
+        node = self._any_process()
+        topic = node.topic_store.get(self._random.choice(NAMES))
+        if topic is not None:
+            requested = {
+                number: tuple(self._random.sample(range(NODES_MAX), self._random.randint(1, 2)))
+                for number in range(topic.partitions)
+            }
+            self._start_other(
+                node, lambda: node.topic_store.request_replicas(topic.name, topic.id, requested)
+            )
 
     def _rebalance(self) -> None:
         for node in self._cluster.nodes.values():
@@ -408,6 +421,8 @@ class NodeScenario:
 
     async def _check_at_end(self) -> None:
         await self._end_faults()
+        await self._cluster.wait_until_served()
+        self._reassign()
         await self._cluster.wait_until_served()
         await self._finish_clients()
         await self._read_everything()
