@@ -162,15 +162,21 @@ class OverloadedError(RefusedError):
 
 
 class UnknownTopicError(RefusedError):
-    """A topic or a partition that does not exist."""
+    """A topic or a partition that does not exist; by default with Kafka's message."""
 
     code = 3
 
+    def __init__(self, message: str = "This server does not host this topic-partition.") -> None:
+        super().__init__(message)
+
 
 class UnknownTopicIdError(RefusedError):
-    """A topic id that no topic has."""
+    """A topic id that no topic has; by default with Kafka's message."""
 
     code = 100
+
+    def __init__(self, message: str = "This server does not host this topic ID.") -> None:
+        super().__init__(message)
 
 
 class TopicExistsError(RefusedError):

@@ -18,7 +18,6 @@ Version notes: all versions behave alike.
 import asyncio
 from collections import Counter
 
-from kafscale.broker.configs.resources import find_topic
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
 from kafscale.broker.services import Services
@@ -29,6 +28,7 @@ from kafscale.errors import (
     InvalidPartitionsError,
     InvalidRequestError,
     KafscaleError,
+    UnknownTopicError,
 )
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.cluster.replicas import partition_replicas
@@ -85,7 +85,7 @@ def error_response(
 async def _grow(context: RequestContext, topic: TopicToGrow, *, validate_only: bool) -> GrownTopic:
     broker = context.broker
     try:
-        current_count = find_topic(broker, topic.name).partitions
+        current_count = _partition_count(broker, topic.name)
         replicas = _check(broker, topic, current_count)
         if not validate_only:
             broker.quotas.charge_mutation(context, topic.partition_count - current_count)
@@ -96,6 +96,13 @@ async def _grow(context: RequestContext, topic: TopicToGrow, *, validate_only: b
     except KafscaleError as error:
         return _failed(topic.name, error)
     return GrownTopic(name=topic.name)
+
+
+def _partition_count(broker: Services, name: str) -> int:
+    topic = broker.topic_store.get(name)
+    if topic is None:
+        raise UnknownTopicError
+    return topic.partitions
 
 
 def _check(broker: Services, topic: TopicToGrow, current_count: int) -> list[Replicas]:

@@ -6,7 +6,7 @@ Behaviour:
 * Its objects are deleted in the background, and its name can be reused once they are gone. The
   response waits for that, for the client's timeout but at most `WAIT_MS_MAX`, so that a topic can
   usually be recreated at once; a deletion that takes longer is no error.
-* A topic that is named twice, by name or by id, is refused.
+* A topic that is named twice, by name or by id, is refused, and answered once.
 * Requires DELETE on each topic or on the cluster, else TOPIC_AUTHORIZATION_FAILED. A client that
   may not even DESCRIBE a topic gets the same error, whether the topic exists or not.
 * Partitions are charged to the client's quota; if it is exceeded, THROTTLING_QUOTA_EXCEEDED (v5+),
@@ -51,7 +51,7 @@ POLL_SECONDS: Final = 0.01
 async def handle(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     broker = context.broker
     topic_admission.check_admin_allowed(broker)
-    requested = _requested(context, request)
+    requested, refused = _without_duplicates(_requested(context, request))
     topics = await slices.each(
         context, requested, lambda part: [_find(context, topic) for topic in part]
     )
@@ -60,11 +60,15 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Delet
         context,
         list(zip(requested, topics, strict=True)),
         lambda part: asyncio.gather(
-            *(_delete(context, topic, result, counts) for topic, result in part)
+            *(
+                _delete(context, topic, result, counts)
+                for topic, result in part
+                if not _is_answered_by_name(topic, result, counts)
+            )
         ),
     )
     await _wait_for_deletion(broker, counts.keys(), min(request.timeout_ms, WAIT_MS_MAX))
-    return DeleteTopicsResponse(topics=results)
+    return DeleteTopicsResponse(topics=[*refused, *results])
 
 
 def error_response(
@@ -80,6 +84,42 @@ def _requested(context: RequestContext, request: DeleteTopicsRequest) -> Sequenc
     if context.version >= 6:
         return request.topics
     return [TopicToDelete(name=name) for name in request.topic_names]
+
+
+def _without_duplicates(
+    requested: Sequence[TopicToDelete],
+) -> tuple[list[TopicToDelete], list[DeletedTopic]]:
+    """The topics that are named once; and the errors of the others, one for each."""
+    counts = Counter(map(_identity, requested))
+    refused = [
+        _failed(TopicToDelete(name, topic_id), InvalidRequestError(f"Duplicate topic {kind}."))
+        for (name, topic_id), count in counts.items()
+        if count > 1 and (kind := _identified_by(name, topic_id))
+    ]
+    once = [
+        topic
+        for topic in requested
+        if counts[_identity(topic)] == 1 or not _identified_by(*_identity(topic))
+    ]
+    return once, refused
+
+
+def _identity(requested: TopicToDelete) -> tuple[str | None, bytes]:
+    return requested.name, requested.topic_id
+
+
+def _identified_by(name: str | None, topic_id: bytes) -> str:
+    """How a topic is identified; empty for neither or both, which is an error of its own."""
+    if (name is None) == (topic_id == UUID_ZERO):
+        return ""
+    return "id" if name is None else "name"
+
+
+def _is_answered_by_name(
+    requested: TopicToDelete, topic: Topic | KafscaleError, counts: Counter[bytes]
+) -> bool:
+    """Whether this is the id of a topic that the request names too; one of them is answered."""
+    return isinstance(topic, Topic) and requested.name is None and counts[topic.id] > 1
 
 
 def _find(context: RequestContext, requested: TopicToDelete) -> Topic | KafscaleError:
@@ -103,12 +143,9 @@ def _lookup(context: RequestContext, requested: TopicToDelete) -> Topic | Kafsca
     if by_name and by_id:
         return InvalidRequestError("You may not specify both topic name and topic id.")
     if requested.name is not None:
-        unknown = UnknownTopicError(f"The topic '{requested.name}' does not exist.")
-        return broker.topic_store.get(requested.name) or unknown
+        return broker.topic_store.get(requested.name) or UnknownTopicError()
     if by_id:
-        return broker.topic_store.by_id.get(requested.topic_id) or UnknownTopicIdError(
-            "No topic has this id."
-        )
+        return broker.topic_store.by_id.get(requested.topic_id) or UnknownTopicIdError()
     return InvalidRequestError("Neither topic name nor id were specified.")
 
 
@@ -121,7 +158,10 @@ async def _delete(
     if isinstance(topic, KafscaleError):
         return _failed(requested, topic)
     if counts[topic.id] > 1:
-        return _failed(requested, InvalidRequestError("Duplicate topic name or id."))
+        return _failed(
+            TopicToDelete(topic.name, topic.id),
+            InvalidRequestError("The provided topic name maps to an ID that was already supplied."),
+        )
     try:
         context.broker.quotas.charge_mutation(context, topic.partitions)
         # The cached topic may be outdated, and another topic may have its name now.

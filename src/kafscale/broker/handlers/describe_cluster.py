@@ -11,8 +11,6 @@ Version notes:
 * v1+: the requested endpoint type. v2+: fenced brokers, of which there are none.
 """
 
-from typing import Final
-
 from kafscale.broker.network.advertised import nodes
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security import authorization
@@ -25,16 +23,18 @@ from kafscale.protocol.messages.describe_cluster import (
 
 BROKERS, CONTROLLERS = 1, 2
 
-_ENDPOINT_ERRORS: Final = {CONTROLLERS: ErrorCode.MISMATCHED_ENDPOINT_TYPE}
-
 
 def handle(context: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
-    if request.endpoint_type != BROKERS:
-        code = _ENDPOINT_ERRORS.get(request.endpoint_type, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE)
+    if request.endpoint_type == CONTROLLERS:
         return DescribeClusterResponse(
-            error_code=code,
-            error_message=f"The endpoint type of this broker is {BROKERS},"
-            f" but the request has {request.endpoint_type}.",
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            error_message="The request was sent to an endpoint of type BROKER, but we wanted an"
+            " endpoint of type CONTROLLER",
+        )
+    if request.endpoint_type != BROKERS:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message=f"Unsupported endpoint type {request.endpoint_type}",
         )
     operations = authorization.OPERATIONS_NOT_REQUESTED
     if request.include_cluster_authorized_operations:

@@ -16,6 +16,7 @@ from kafscale.broker.services import Services
 from kafscale.broker.shared.partition_lookup import find_by_name
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.topics import names
 from kafscale.protocol.messages.describe_producers import (
     ActiveProducer,
     DescribedPartition,
@@ -60,6 +61,7 @@ def _describe_topic(context: RequestContext, topic: TopicToDescribe) -> Describe
 
 def _describe(broker: Services, topic: str, index: int) -> DescribedPartition:
     try:
+        names.check(topic)
         log = find_by_name(broker, topic, index)
     except KafscaleError as error:
         return _failed(index, error)

@@ -29,6 +29,7 @@ LENGTH_MAX: Final = 4_096
 """How long a name in an ACL may be, so that the ACL fits into the metadata store."""
 
 _UNKNOWN: Final = 0
+_FOR_FILTERS: Final = frozenset({"ANY", "MATCH"})
 
 
 class FilterFields(Protocol):
@@ -52,21 +53,14 @@ def check_enabled(broker: Services) -> None:
 def parse_acl(fields: AclToCreate) -> Acl:
     """Parse and check an ACL to create."""
     acl = Acl(
-        _parse_enum(ResourceType, fields.resource_type),
-        _parse_enum(PatternType, fields.pattern_type),
+        _specific(ResourceType, fields.resource_type, "resourceType"),
+        _specific(PatternType, fields.pattern_type, "patternType"),
         fields.resource_name,
         fields.principal,
         fields.host,
-        _parse_enum(Operation, fields.operation),
-        _parse_enum(Permission, fields.permission_type),
+        _specific(Operation, fields.operation, "operation"),
+        _specific(Permission, fields.permission_type, "permissionType"),
     )
-    if (
-        acl.resource_type is ResourceType.ANY
-        or acl.pattern_type in {PatternType.ANY, PatternType.MATCH}
-        or acl.operation is Operation.ANY
-        or acl.permission is Permission.ANY
-    ):
-        raise InvalidRequestError("an ACL must not contain ANY or MATCH; these are for filters")
     _check_names(acl)
     return acl
 
@@ -74,13 +68,13 @@ def parse_acl(fields: AclToCreate) -> Acl:
 def parse_filter(fields: FilterFields) -> AclFilter:
     """Parse the filter of a request."""
     return AclFilter(
-        _parse_enum(ResourceType, fields.resource_type),
-        _parse_enum(PatternType, fields.pattern_type),
+        _known(ResourceType, fields.resource_type, "patternFilter"),
+        _known(PatternType, fields.pattern_type, "patternFilter"),
         fields.resource_name,
         fields.principal,
         fields.host,
-        _parse_enum(Operation, fields.operation),
-        _parse_enum(Permission, fields.permission_type),
+        _known(Operation, fields.operation, "entryFilter"),
+        _known(Permission, fields.permission_type, "entryFilter"),
     )
 
 
@@ -105,6 +99,11 @@ def _check_names(acl: Acl) -> None:
     prefix = next(
         (each for each in (USER_PREFIX, GROUP_PREFIX) if acl.principal.startswith(each)), None
     )
+    if ":" not in acl.principal:
+        raise InvalidRequestError(
+            f"Could not parse principal from `{acl.principal[:LENGTH_MAX]}` (no colon is present"
+            " separating the principal type from the principal name)"
+        )
     if prefix is None or acl.principal == prefix:
         raise InvalidRequestError(
             f"Could not parse principal from `{acl.principal[:LENGTH_MAX]}`: expected User:name"
@@ -116,9 +115,26 @@ def _check_names(acl: Acl) -> None:
         raise InvalidRequestError(f"names in an ACL have at most {LENGTH_MAX} characters")
 
 
-def _parse_enum(type_: type[Number], number: int) -> Number:
-    """The enum member of a number; raises for UNKNOWN, and for numbers of newer versions."""
+def _specific(type_: type[Number], number: int, field: str) -> Number:
+    """The enum member of a number in an ACL, which must not be one that only filters have."""
+    member = _member(type_, number)
+    name = member.name if member is not None else "UNKNOWN"
+    if member is None or name in _FOR_FILTERS:
+        raise InvalidRequestError(f"Invalid {field} {name}")
+    return member
+
+
+def _known(type_: type[Number], number: int, part: str) -> Number:
+    """The enum member of a number in a filter."""
+    member = _member(type_, number)
+    if member is None:
+        raise InvalidRequestError(f"Unknown {part}.")
+    return member
+
+
+def _member(type_: type[Number], number: int) -> Number | None:
+    """The enum member of a number; None for UNKNOWN, and for numbers of newer versions."""
     with suppress(ValueError):
         if number != _UNKNOWN:
             return type_(number)
-    raise InvalidRequestError(f"Invalid {type_.__name__} {number}")
+    return None

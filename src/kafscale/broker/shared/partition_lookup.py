@@ -42,16 +42,16 @@ def find_partition(broker: Services, name: str, topic_id: bytes, index: int) -> 
 def find_by_name(broker: Services, name: str, index: int) -> PartitionLog:
     """The log of a partition, for APIs that identify topics by name only."""
     if not name:
-        raise UnknownTopicError("the topic name is empty")
+        raise UnknownTopicError
     return find_partition(broker, name, b"", index)
 
 
 def _raise_missing(broker: Services, name: str, topic_id: bytes, index: int) -> NoReturn:
     topic = broker.topic_store.get(name) if name else broker.topic_store.by_id.get(topic_id)
     if topic is None and not name:
-        raise UnknownTopicIdError("no topic has this id")
+        raise UnknownTopicIdError
     if topic is None or not 0 <= index < topic.partitions:
-        raise UnknownTopicError(f"topic {name!r} has no partition {index}")
+        raise UnknownTopicError
     raise NotOwnerError(f"this broker does not lead {topic.name}/{index}")
 
 

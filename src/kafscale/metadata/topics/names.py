@@ -27,29 +27,31 @@ def check(name: str) -> None:
     >>> check("orders.v2")
     >>> check("..")
     Traceback (most recent call last):
-    kafscale.errors.base.InvalidTopicError: topic name '..' is not allowed
+    kafscale.errors.base.InvalidTopicError: Topic name is invalid: '..' is not allowed
     """
+    if reason := _reason(name):
+        raise InvalidTopicError(f"Topic name is invalid: {reason}")
+
+
+def _reason(name: str) -> str:
+    """Why a name is invalid, in Kafka's words and checked in its order; empty for a valid name."""
     if not name:
-        raise InvalidTopicError("topic name is empty")
-    if len(name) > LENGTH_MAX:
-        raise InvalidTopicError(f"topic name has {len(name)} characters, the limit is {LENGTH_MAX}")
-    if not _LEGAL.fullmatch(name):
-        raise InvalidTopicError(
-            f"topic name {name!r} has characters other than a-z, A-Z, 0-9, ., _, -"
-        )
+        return "the empty string is not allowed"
     if name in {".", ".."}:
-        raise InvalidTopicError(f"topic name {name!r} is not allowed")
-    if name in RESERVED:
-        raise InvalidTopicError(f"topic name {name!r} is reserved")
+        return f"'{name}' is not allowed"
+    if len(name) > LENGTH_MAX:
+        return f"the length of '{name}' is longer than the max allowed length {LENGTH_MAX}"
+    if not _LEGAL.fullmatch(name):
+        return (
+            f"'{name}' contains one or more characters other than ASCII alphanumerics,"
+            " '.', '_' and '-'"
+        )
+    return f"'{name}' is reserved" if name in RESERVED else ""
 
 
 def is_legal(name: str) -> bool:
     """True if `check` accepts the name."""
-    try:
-        check(name)
-    except InvalidTopicError:
-        return False
-    return True
+    return not _reason(name)
 
 
 def check_collision(name: str, existing: Iterable[str]) -> None:
@@ -59,9 +61,7 @@ def check_collision(name: str, existing: Iterable[str]) -> None:
     normalized = _normalized(name)
     for other in existing:
         if other != name and len(other) == len(name) and _normalized(other) == normalized:
-            raise InvalidTopicError(
-                f"topic name {name!r} collides with {other!r}: they differ only in . and _"
-            )
+            raise InvalidTopicError(f"Topic '{name}' collides with existing topic: {other}")
 
 
 def _normalized(name: str) -> str:

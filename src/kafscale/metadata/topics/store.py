@@ -150,10 +150,10 @@ class TopicStore:
         names.check(name)
         if partitions < 1:
             raise InvalidPartitionsError(
-                f"the number of partitions must be at least 1, not {partitions}"
+                "Number of partitions was set to an invalid non-positive value."
             )
         if name in self.topics:
-            raise TopicExistsError(f"topic {name!r} already exists")
+            raise TopicExistsError(f"Topic '{name}' already exists.")
         # Colliding names only affect readers of metrics, so cached state is enough: two brokers
         # that create such a pair at the same time may both succeed.
         names.check_collision(name, self.topics)
@@ -208,7 +208,7 @@ class TopicStore:
                     await self._configs_cache.wait_for_revision(done.revision)
                     return replace(topic, create_revision=done.revision, mod_revision=done.revision)
                 if await self._store.get(key):
-                    raise TopicExistsError(f"topic {name!r} already exists")
+                    raise TopicExistsError(f"Topic '{name}' already exists.")
 
     async def delete(self, name: str, topic_id: bytes | None = None) -> Topic:
         """Delete a topic with its partition states and assignments, and write a tombstone.
@@ -267,8 +267,8 @@ class TopicStore:
         def grown(topic: Topic) -> Topic:
             if partitions <= topic.partitions:
                 raise InvalidPartitionsError(
-                    f"topic {name!r} has {topic.partitions} partitions and can only have more,"
-                    f" not {partitions}"
+                    f"The topic {name} currently has {topic.partitions} partition(s);"
+                    f" {partitions} would not be an increase."
                 )
             added = dict(zip(range(topic.partitions, partitions), replicas, strict=False))
             return replace(topic, partitions=partitions, replicas={**topic.replicas, **added})
@@ -317,7 +317,7 @@ class TopicStore:
         """Read a topic from the store."""
         entry = await self._store.get(keys.topic_config(name)) if names.is_legal(name) else None
         if entry is None:
-            raise UnknownTopicError(f"topic {name!r} does not exist")
+            raise UnknownTopicError
         return entry, decode_topic(entry)
 
     async def _wait_until_emptied(self, tombstone: Entry) -> None:

@@ -39,8 +39,13 @@ def entity_of(parts: Sequence[Part]) -> QuotaEntity:
             raise InvalidRequestError(f"Unhandled client quota entity type: {kind}")
         if name == "":
             raise InvalidRequestError(f"Empty {kind} not supported")
-    if not named or (IP in named and len(named) > 1):
+    if not named:
         raise InvalidRequestError("Invalid empty client quota entity")
+    if IP in named and len(named) > 1:
+        raise InvalidRequestError(
+            "Invalid quota entity combination, IP entity should"
+            "not be combined with User or ClientId"
+        )
     if named.get(IP) is not None:
         named[IP] = address(named[IP] or "")
     kept = {kind: name or DEFAULT for kind, name in named.items()}
@@ -83,9 +88,14 @@ class Filter(msgspec.Struct, frozen=True):
             raise UnknownApiError(f"Unsupported entity type {self.kind}")
         if self.match_type not in {EXACT, IS_DEFAULT, ANY_NAME}:
             raise InvalidRequestError(f"Unknown match type {self.match_type}")
-        if (self.match_type == EXACT) != (self.name is not None):
+        if self.match_type == EXACT and self.name is None:
             raise InvalidRequestError(
-                "A name is required for an exact match, and not allowed otherwise."
+                "Request specified MATCH_TYPE_EXACT, but set match string to null."
+            )
+        if self.match_type != EXACT and self.name is not None:
+            kind = "DEFAULT" if self.match_type == IS_DEFAULT else "SPECIFIED"
+            raise InvalidRequestError(
+                f"Request specified MATCH_TYPE_{kind}, but also specified a match string."
             )
 
     def matches(self, parts: dict[str, str | None]) -> bool:
@@ -101,7 +111,10 @@ def select(
     """The entities that match all filters; `strict` excludes entities with other parts."""
     by_type = {each.kind: each for each in filters}
     if IP in by_type and len(by_type) > 1:
-        raise InvalidRequestError("An IP address cannot be combined with a user or a client id.")
+        raise InvalidRequestError(
+            "Invalid entity filter component combination. IP filter component should not be used"
+            " with user or clientId filter component."
+        )
     selected = []
     for entity in entities:
         parts = dict(parts_of(entity))

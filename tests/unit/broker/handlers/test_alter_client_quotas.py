@@ -72,7 +72,10 @@ def test_response_names_the_entity():
         (quota([EntityPart("ip", "10.0.0")]), "10.0.0 is not a valid IP address."),
         (
             quota([EntityPart("ip", "10.0.0.1"), *ALICE], connection_creation_rate=1.0),
-            "Invalid empty client quota entity",
+            (
+                "Invalid quota entity combination, IP entity should"
+                "not be combined with User or ClientId"
+            ),
         ),
         (
             quota([EntityPart("ip", "10.0.0.1")], request_rate=1.0),

@@ -78,7 +78,7 @@ def test_assigned_brokers_own_the_new_partitions():
         (
             TopicToGrow("missing", 3, None),
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            "The topic 'missing' does not exist.",
+            "This server does not host this topic-partition.",
         ),
     ],
 )

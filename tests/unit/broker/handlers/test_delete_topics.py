@@ -96,9 +96,14 @@ def test_topic_without_or_with_two_identifiers_is_refused():
 def test_duplicate_topic_is_refused():
     async def body(broker):
         topic = await broker.topic("orders")
-        responses = await delete(broker, "orders", TopicToDelete(None, topic.id))
-
-        assert [response.error_code for response in responses] == [ErrorCode.INVALID_REQUEST] * 2
+        by_id = TopicToDelete(None, topic.id)
+        for duplicates in (["orders", by_id], ["orders", "orders"], [by_id, by_id]):
+            request = DeleteTopicsRequest(
+                [TopicToDelete(each) if each == "orders" else each for each in duplicates]
+            )
+            response = await broker.ask(DELETE_TOPICS, request, 6)
+            [refused] = response.topics
+            assert refused.error_code == ErrorCode.INVALID_REQUEST
         assert set(broker.services.topic_store.topics) == {"orders"}
 
     run_with_broker(body)

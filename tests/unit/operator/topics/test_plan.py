@@ -169,7 +169,7 @@ def test_recreated_topic_is_adopted_again():
             "InvalidConfig",
             "retention.ms has a field of its own: use retentionMs",
         ),
-        ({"topicName": ".."}, "InvalidName", "topic name '..' is not allowed"),
+        ({"topicName": ".."}, "InvalidName", "Topic name is invalid: '..' is not allowed"),
         ({"topicName": "__consumer_offsets"}, "InvalidName", "reserved"),
     ],
 )

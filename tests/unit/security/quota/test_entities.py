@@ -39,7 +39,7 @@ def test_entity_round_trips_its_parts(parts):
     ("parts", "message"),
     [
         ([], "Invalid empty client quota entity"),
-        ([("ip", "10.0.0.1"), ("user", "alice")], "Invalid empty client quota entity"),
+        ([("ip", "10.0.0.1"), ("user", "alice")], "Invalid quota entity combination"),
         ([("user", "alice"), ("user", "bob")], "duplicate entity entry"),
         ([("planet", "mars")], "Unhandled client quota entity type: planet"),
         ([("user", "")], "Empty user not supported"),
