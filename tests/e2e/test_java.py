@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -113,3 +114,14 @@ def test_producer_performance_tool_loses_no_records(server, topic, wire, tmp_pat
     file.write_text(json.dumps({"version": 1, "partitions": [partition]}))
     java.run(f"{TOOLS}.DeleteRecordsCommand", *server, "--offset-json-file", str(file))
     assert wire.offset(topic, -2).offset == 7
+
+
+def test_tool_names_the_api_that_is_not_served(server):
+    done = subprocess.run(  # noqa: S603 - the command is this test's own.
+        java.command(f"{TOOLS}.TransactionsCommand", *server, "list"),
+        capture_output=True,
+        text=True,
+        timeout=java.RUN_S_MAX,
+        check=False,
+    )
+    assert "The node does not support LIST_TRANSACTIONS" in done.stdout + done.stderr

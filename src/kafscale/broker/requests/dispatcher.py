@@ -2,8 +2,8 @@
 
 Invariants:
 
-* `dispatch` never raises. A request that cannot be answered (an API or version that is not served,
-  malformed bytes) is logged and closes its connection, and nothing else.
+* `dispatch` never raises. A request that cannot be answered (an unknown API or version, malformed
+  bytes) is logged and closes its connection, and nothing else.
 * Only this module turns errors into responses. A `KafscaleError` carries its Kafka error code; any
   other exception is a defect: it is logged with its traceback, counted, and sent as error code -1.
   No error is sent as a response that reads as a success.
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
 from kafscale.broker.requests.pending_response import InFlightRequest, PendingResponse
 from kafscale.broker.requests.route import Parts, Route, VersionedApi, route
+from kafscale.broker.requests.unserved import UNSERVED
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.security.sasl_login import SaslSession
 from kafscale.errors import (
@@ -77,7 +78,9 @@ class Dispatcher:
     ) -> None:
         """`clock` returns ms since 1970; `timer` returns seconds and measures durations."""
         api_versions = route(API_VERSIONS, self._api_versions)
-        self._routes = {each.api.key: each for each in (api_versions, *routes)}
+        served = {each.api.key: each for each in (api_versions, *routes)}
+        self._served = [each.api for each in served.values()]
+        self._routes = {each.api.key: each for each in UNSERVED} | served
         self._services = services
         self._quotas = quotas
         self._metrics = metrics
@@ -96,7 +99,7 @@ class Dispatcher:
     @property
     def apis(self) -> list[Api[Any, Any]]:
         """The APIs that are served, as ApiVersions lists them."""
-        return [each.api for each in self._routes.values()]
+        return self._served
 
     def dispatch(
         self, client: ClientInfo, request_frame: memoryview
