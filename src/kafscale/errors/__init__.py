@@ -29,6 +29,7 @@
         ├── UnknownTopicError, UnknownTopicIdError, TopicExistsError, InvalidTopicError
         ├── InvalidPartitionsError, InvalidReplicationFactorError, InvalidAssignmentError
         ├── NoReassignmentInProgressError, InvalidConfigError
+        ├── InvalidConfigError, InvalidUpdateVersionError
         ├── OutOfOrderSequenceError, InvalidProducerEpochError
         ├── FencedLeaderEpochError, UnknownLeaderEpochError
         ├── AuthenticationError, UnsupportedMechanismError, IllegalSaslStateError

@@ -221,6 +221,12 @@ class InvalidConfigError(RefusedError):
     code = 40
 
 
+class InvalidUpdateVersionError(RefusedError):
+    """A level of a feature that is not supported."""
+
+    code = 95
+
+
 class OutOfOrderSequenceError(RefusedError):
     """A gap in the sequence numbers of an idempotent producer."""
 

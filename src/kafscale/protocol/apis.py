@@ -68,6 +68,7 @@ from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
 from kafscale.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
+from kafscale.protocol.messages.update_features import UPDATE_FEATURES
 
 APIS: tuple[Api[Any, Any], ...] = (
     PRODUCE,
@@ -114,6 +115,7 @@ APIS: tuple[Api[Any, Any], ...] = (
     DESCRIBE_USER_SCRAM_CREDENTIALS,
     ALTER_USER_SCRAM_CREDENTIALS,
     DESCRIBE_QUORUM,
+    UPDATE_FEATURES,
     DESCRIBE_CLUSTER,
     DESCRIBE_PRODUCERS,
     DESCRIBE_TRANSACTIONS,

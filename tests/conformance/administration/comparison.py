@@ -1,9 +1,9 @@
 """Sends a request to Apache Kafka and to Kafscale, and compares the responses with their messages.
 
 Two things are not compared, because clients show the same for them: an error without a message is
-shown with the sentence of its error code, and a success with an empty message like one without.
-Neither are throttle times, the order of lists, topic ids, and the internal topics among resources:
-Kafka creates these when they are first used.
+shown with the sentence of its error code, and nothing for a success, whose message is empty, "NONE"
+or null. Neither are throttle times, the order of lists, topic ids, and the internal topics among
+resources: Kafka creates these when they are first used.
 """
 
 import time
@@ -67,6 +67,6 @@ def normalized(value: Any) -> Any:
     named.pop("throttle_time_ms", None)
     if named.get("topic_id", UUID_ZERO) != UUID_ZERO:
         named["topic_id"] = "generated"
-    if not named.get("error_message"):
+    if not named.get("error_code") or not named.get("error_message"):
         named["error_message"] = KAFKAS_SENTENCES.get(named.get("error_code", 0))
     return named

@@ -123,7 +123,7 @@ def _check(broker: Services, topic: TopicToGrow, current_count: int) -> list[Rep
             f"Attempted to add {added_count} additional partition(s),"
             f" but only {len(topic.assignments)} assignment(s) were specified."
         )
-    existing = find_topic(broker, topic.name)
+    existing = broker.topic_store.topics[topic.name]
     lists = [
         (current_count + number, each.broker_ids) for number, each in enumerate(topic.assignments)
     ]

@@ -22,6 +22,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
+from kafscale.broker import features
 from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
 from kafscale.broker.requests.pending_response import InFlightRequest, PendingResponse
 from kafscale.broker.requests.route import Parts, Route, VersionedApi, route
@@ -304,7 +305,7 @@ class Dispatcher:
                     f"invalid client software name {name[:100]!r} or version {version[:100]!r}:"
                     " only letters, digits, '.' and '-' are allowed"
                 )
-        return api_versions_response(self.apis)
+        return features.describe(api_versions_response(self.apis), context.version)
 
 
 def _authenticate_raw_token(

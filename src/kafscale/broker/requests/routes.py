@@ -46,6 +46,7 @@ from kafscale.broker.handlers import (
     sasl_authenticate,
     sasl_handshake,
     sync_group,
+    update_features,
 )
 from kafscale.broker.requests.route import Route, route
 from kafscale.protocol.messages.alter_client_quotas import ALTER_CLIENT_QUOTAS
@@ -95,6 +96,7 @@ from kafscale.protocol.messages.produce import PRODUCE
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
+from kafscale.protocol.messages.update_features import UPDATE_FEATURES
 
 ROUTES: tuple[Route, ...] = (
     route(PRODUCE, produce.handle, produce.error_response, has_own_timeout=True, is_pipelined=True),
@@ -216,6 +218,7 @@ ROUTES: tuple[Route, ...] = (
         alter_user_scram_credentials.error_response,
     ),
     route(DESCRIBE_QUORUM, describe_quorum.handle, describe_quorum.error_response),
+    route(UPDATE_FEATURES, update_features.handle),
     route(DESCRIBE_CLUSTER, describe_cluster.handle),
     route(
         DESCRIBE_PRODUCERS,

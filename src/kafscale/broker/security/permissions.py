@@ -215,6 +215,7 @@ PERMISSIONS: Final[dict[str, tuple[Requirement, ...]]] = {
     "DescribeUserScramCredentials": (Requirement(CLUSTER, Operation.DESCRIBE),),
     "AlterUserScramCredentials": (Requirement(CLUSTER, Operation.ALTER),),
     "DescribeQuorum": (Requirement(CLUSTER, Operation.DESCRIBE),),
+    "UpdateFeatures": (Requirement(CLUSTER, Operation.ALTER),),
     "DescribeCluster": (_DESCRIBES_CLUSTER,),
     "DescribeProducers": (Requirement(TOPIC, Operation.READ),),
     "ConsumerGroupHeartbeat": (

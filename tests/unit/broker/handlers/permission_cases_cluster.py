@@ -76,6 +76,7 @@ from kafscale.protocol.messages.list_partition_reassignments import (
     LIST_PARTITION_REASSIGNMENTS,
     ListPartitionReassignmentsRequest,
 )
+from kafscale.protocol.messages.update_features import UPDATE_FEATURES, UpdateFeaturesRequest
 from unit.broker.handlers.authorization_cases import (
     TOPIC,
     Case,
@@ -289,5 +290,12 @@ CASES = [
     ),
     Case(
         ALTER_USER_SCRAM_CREDENTIALS, ResourceType.CLUSTER, Operation.ALTER, lapsed_user, first_user
+    ),
+    Case(
+        UPDATE_FEATURES,
+        ResourceType.CLUSTER,
+        Operation.ALTER,
+        lambda *_: UpdateFeaturesRequest(),
+        top_level_error,
     ),
 ]

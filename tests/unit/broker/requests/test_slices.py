@@ -93,7 +93,8 @@ def test_longest_list_of_topics_to_delete_is_served_in_slices():
     async def body(broker):
         iterations = IterationCounter()
         counting = asyncio.create_task(iterations.run())
-        deleting = DeleteTopicsRequest(topic_names=NAMES * SLICES * SLICES)
+        names = [f"{name}-{copy}" for copy in range(SLICES**2) for name in NAMES]
+        deleting = DeleteTopicsRequest(topic_names=names)
         response = await broker.ask(DELETE_TOPICS, deleting, VERSION)
         counting.cancel()
         assert [topic.name for topic in response.topics] == deleting.topic_names
