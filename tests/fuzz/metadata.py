@@ -33,6 +33,7 @@ from kafscale.metadata.schema.model import (
     Topic,
 )
 from kafscale.metadata.store.base import Entry
+from kafscale.metadata.telemetry import store as subscription_store
 
 TOPIC_ID = bytes(range(16))
 NOW_MS = 1_750_000_000_000
@@ -163,6 +164,12 @@ KINDS = (
         access_codec.decode_quota,
         lambda found: access_codec.encode_quota(*found),
         (ALICE, {"producer_byte_rate": 1.5}),
+    ),
+    Kind(
+        "/kafscale/telemetry/slow",
+        subscription_store.decode,
+        lambda configs: subscription_store.encode("slow", configs),
+        {"metrics": "*", "interval.ms": "1000", "match": "client_id=a.*"},
     ),
 )
 

@@ -79,7 +79,14 @@ PUBLISHED = {
     },
 }
 OWN_FROM = 100
-OWN_MESSAGES = {"AccessRule", "ListenerEndpoint", "Quota", "ReplicaList", "ScramCredential"}
+OWN_MESSAGES = {
+    "AccessRule",
+    "ClientMetrics",
+    "ListenerEndpoint",
+    "Quota",
+    "ReplicaList",
+    "ScramCredential",
+}
 """Kafscale's own, which the published schema does not know."""
 
 

@@ -22,6 +22,7 @@
                                                               were removed, in milliseconds, as
                                                               decimal digits
     /kafscale/access/...                                      see `metadata.access.keys`
+    /kafscale/telemetry/{subscription}                        ClientMetrics
     /kafscale/restored...                                     see `metadata.cluster.restore_marker`
 
 Invariant: if `parse` returns a value, building a key from it returns the same key. Topic names

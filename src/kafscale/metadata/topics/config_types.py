@@ -38,6 +38,7 @@ class ConfigSource(enum.IntEnum):
     TOPIC = 1
     STATIC_BROKER = 4
     DEFAULT = 5
+    CLIENT_METRICS = 7
 
 
 class ValueType(Protocol):

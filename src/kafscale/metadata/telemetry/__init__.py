@@ -1,0 +1,1 @@
+"""Subscriptions of client metrics (KIP-714)."""
