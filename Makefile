@@ -168,6 +168,8 @@ generate: setup ## Write all generated files: protobuf modules, CRDs, alerts, da
 	  --python_out=src --pyi_out=src proto/etcd/rpc.proto
 	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/control_plane/_generated=proto/control \
 	  --python_out=src --pyi_out=src proto/control/broker.proto
+	$(BIN)/python -m grpc_tools.protoc --proto_path=kafscale/broker/_generated=proto/telemetry \
+	  --python_out=src --pyi_out=src proto/telemetry/metrics.proto
 	$(BIN)/python -m generators
 
 lock: ## Choose the newest allowed versions of all dependencies and write requirements.lock.

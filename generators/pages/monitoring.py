@@ -16,6 +16,7 @@ from kafscale.observability.metrics.cardinality import (
     PARTITION_SERIES_MAX,
     TOPIC_SERIES_MAX,
 )
+from kafscale.observability.metrics.client_metrics import SERIES_MAX
 from kafscale.observability.metrics.jobs import RUNS_MAX
 
 _PRICES: Final = Prices()
@@ -52,12 +53,28 @@ If you write your own scrape configuration:
 
 ## Cardinality
 
-Only existing topics, partitions and groups become series, never names that clients send; the series
-are removed with them. A broker exports at most {PARTITION_SERIES_MAX:,} partitions,
-{TOPIC_SERIES_MAX:,} topics, {GROUP_SERIES_MAX:,} groups and {LAG_SERIES_MAX:,} lags by name, and
-the console {RUNS_MAX:,} pairs of job and topic. The rest is summed up in series with the label
-value `{OTHER}`, so that sums stay correct. (Of runs, the oldest are dropped.) No label has the name
-of a client, a user or an address.
+Only existing topics, partitions and groups become series, never other names that clients send; the
+series are removed with them. Client metrics are the exception: see below. A broker exports at most
+{PARTITION_SERIES_MAX:,} partitions, {TOPIC_SERIES_MAX:,} topics, {GROUP_SERIES_MAX:,} groups and
+{LAG_SERIES_MAX:,} lags by name, and the console {RUNS_MAX:,} pairs of job and topic. The rest is
+summed up in series with the label value `{OTHER}`, so that sums stay correct. (Of runs, the oldest
+are dropped.) No label has the name of a client, a user or an address.
+
+## Client metrics
+
+Clients of Java, and those with librdkafka, push their own metrics (KIP-714) if a subscription
+requests it:
+
+    kafka-client-metrics.sh --bootstrap-server broker:9092 --alter --name latency \\
+      --metrics org.apache.kafka.producer.request.latency. --interval 60000 \\
+      --match client_software_name=apache-kafka-java
+
+Brokers add them up by client software and metric, at most {SERIES_MAX:,} pairs
+([decision 33](decisions/0033-client-metrics-are-summed-by-software.md)). The average of a gauge
+over all clients:
+
+    sum by (metric) (rate(kafscale_client_gauge_sum_total[10m]))
+      / sum by (metric) (rate(kafscale_client_gauge_samples_total[10m]))
 
 ## Dashboards
 

@@ -1,11 +1,15 @@
-"""Targets of values of records: the registry's wire format, Avro, Protobuf, and their schemas."""
+"""Targets of values of records: the registry's wire format, Avro, Protobuf, and their schemas;
+and metrics that clients push."""
 
 import functools
 from collections.abc import Iterator
 from contextlib import suppress
 
 from fuzz.target import Target
-from kafscale.errors import ConfigError, InvalidRecordError
+from kafscale.broker._generated import metrics_pb2 as messages
+from kafscale.broker.telemetry import payload
+from kafscale.errors import ConfigError, InvalidRecordError, TelemetryTooLargeError
+from kafscale.records.compression import Codec, compress
 from kafscale.serde.avro import reader, writer
 from kafscale.serde.avro import schema as avro_schema
 from kafscale.serde.protobuf.descriptors import ProtobufFiles
@@ -107,8 +111,29 @@ def parse_avro(data: bytes) -> None:
         reader.read(schema, bytes(16))
 
 
+def read_telemetry(data: bytes) -> None:
+    """The first byte chooses the codec."""
+    payload.read(data[0] % 5 if data else 0, data[1:])
+
+
+def telemetry_seeds() -> Iterator[bytes]:
+    points = messages.Sum(
+        data_points=[messages.NumberDataPoint(as_int=3), messages.NumberDataPoint(as_double=0.5)],
+        aggregation_temporality=1,
+        is_monotonic=True,
+    )
+    metric = messages.Metric(name="org.apache.kafka.producer.connection.creation.total", sum=points)
+    scope = messages.ScopeMetrics(metrics=[metric])
+    pushed = messages.MetricsData(
+        resource_metrics=[messages.ResourceMetrics(scope_metrics=[scope])]
+    ).SerializeToString()
+    for codec in Codec:
+        yield bytes([codec]) + compress(codec, pushed)
+
+
 REFUSED = (InvalidRecordError,)
 TARGETS = (
+    Target("client metrics", read_telemetry, telemetry_seeds, (*REFUSED, TelemetryTooLargeError)),
     Target("registry values", split, value_seeds, REFUSED),
     Target("Avro values", read_avro, lambda: [writer.write(SCHEMA, ORDER)], REFUSED),
     Target("Avro schemas", parse_avro, lambda: [AVRO.encode()], (ConfigError,)),

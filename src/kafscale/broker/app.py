@@ -43,6 +43,7 @@ from kafscale.broker.stores import open_metadata, open_objects
 from kafscale.config import Config
 from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
+from kafscale.metadata.telemetry.store import SubscriptionStore
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
@@ -186,8 +187,14 @@ async def _open_stores(
         topic_store=TopicStore(metadata, namespace=config.s3.namespace),
         cluster_cache=ClusterCache(metadata),
         access_store=AccessStore(metadata),
+        subscriptions=SubscriptionStore(metadata),
     )
-    for cache in (stores.topic_store, stores.cluster_cache, stores.access_store):
+    for cache in (
+        stores.topic_store,
+        stores.cluster_cache,
+        stores.access_store,
+        stores.subscriptions,
+    ):
         await cache.start()
         stack.push_async_callback(cache.close)
     return stores

@@ -39,6 +39,7 @@ from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.services import Services
+from kafscale.broker.telemetry.receiver import TelemetryReceiver
 from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher
 from kafscale.config import Config
 from kafscale.metadata.access.store import AccessStore
@@ -47,6 +48,7 @@ from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.schema.model import BrokerInfo, ListenerEndpoint, Topic
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.store.etcd.maintenance import Maintenance
+from kafscale.metadata.telemetry.store import SubscriptionStore
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.net.address import Address
@@ -76,6 +78,7 @@ class Stores:
     topic_store: TopicStore
     cluster_cache: ClusterCache
     access_store: AccessStore
+    subscriptions: SubscriptionStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +164,7 @@ async def build_components(
         health=health,
         responses=responses,
         access_store=stores.access_store,
+        telemetry=TelemetryReceiver(stores.subscriptions, metrics.clients),
         audit=audit,
         authorizer=_authorizer(config, stores.access_store, audit),
         quotas=ClientQuotas(stores.access_store, metrics.access, metrics.timer),

@@ -15,6 +15,7 @@ from kafscale.broker.requests.response_budget import ResponseBudget
 from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.broker.security.quotas import ClientQuotas
+from kafscale.broker.telemetry.receiver import TelemetryReceiver
 from kafscale.broker.topics import Topics
 from kafscale.config import Config
 from kafscale.metadata.access.store import AccessStore
@@ -44,6 +45,7 @@ class Services:
     commit_limits: CommitLimits
     access_store: AccessStore
     """The stored ACLs, credentials and quotas."""
+    telemetry: TelemetryReceiver
     audit: AuditLog
     quotas: ClientQuotas
     metrics: Metrics

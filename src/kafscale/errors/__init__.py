@@ -30,6 +30,7 @@
         ├── InvalidPartitionsError, InvalidReplicationFactorError, InvalidAssignmentError
         ├── NoReassignmentInProgressError, InvalidConfigError
         ├── InvalidConfigError, InvalidUpdateVersionError
+        ├── UnknownSubscriptionError, TelemetryTooLargeError
         ├── OutOfOrderSequenceError, InvalidProducerEpochError
         ├── FencedLeaderEpochError, UnknownLeaderEpochError
         ├── AuthenticationError, UnsupportedMechanismError, IllegalSaslStateError

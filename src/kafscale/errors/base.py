@@ -227,6 +227,18 @@ class InvalidUpdateVersionError(RefusedError):
     code = 95
 
 
+class UnknownSubscriptionError(RefusedError):
+    """A push for a subscription of client metrics that is not the present one."""
+
+    code = 117
+
+
+class TelemetryTooLargeError(RefusedError):
+    """Pushed metrics that are larger than allowed, compressed or not."""
+
+    code = 118
+
+
 class OutOfOrderSequenceError(RefusedError):
     """A gap in the sequence numbers of an idempotent producer."""
 

@@ -29,18 +29,17 @@ class Comparison:
     """Connections to both servers."""
 
     def __init__(self, kafka_port: int, own_port: int) -> None:
-        self._kafka, self._own = Wire(kafka_port), Wire(own_port)
+        self.wires = (Wire(kafka_port), Wire(own_port))
 
     def call(self, api: Api[Any, Any], version: int, request: Any) -> Any:
         """Assert that both respond alike; returns Kafka's response."""
-        kafkas = self._kafka.call(api, version, request)
-        own = self._own.call(api, version, request)
+        kafkas, own = self.set_up(api, version, request)
         assert normalized(own) == normalized(kafkas)
         return kafkas
 
     def set_up(self, api: Api[Any, Any], version: int, request: Any) -> list[Any]:
         """Send a request to both, and return Kafka's response and Kafscale's."""
-        return [wire.call(api, version, request) for wire in (self._kafka, self._own)]
+        return [wire.call(api, version, request) for wire in self.wires]
 
     def wait_until(
         self, condition: Callable[[Any], bool], api: Api[Any, Any], version: int, request: Any
@@ -52,7 +51,7 @@ class Comparison:
             time.sleep(0.02)
 
     def close(self) -> None:
-        for wire in (self._kafka, self._own):
+        for wire in self.wires:
             wire.socket.close()
 
 

@@ -47,6 +47,7 @@ from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.services import Services
+from kafscale.broker.telemetry.receiver import TelemetryReceiver
 from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher
 from kafscale.config import Config
 from kafscale.config.sections.broker import Broker
@@ -55,6 +56,7 @@ from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.schema.model import BrokerInfo, Topic
+from kafscale.metadata.telemetry.store import SubscriptionStore
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.metrics.broker import Metrics
@@ -177,12 +179,15 @@ async def running_broker(
     await cluster_cache.start()
     access_store = AccessStore(stores.metadata)
     await access_store.start()
+    subscriptions = SubscriptionStore(stores.metadata)
+    await subscriptions.start()
     node, services = _build(
         stores,
         config,
         topic_store=topic_store,
         cluster_cache=cluster_cache,
         access_store=access_store,
+        subscriptions=subscriptions,
         metrics=metrics,
         node_id=node_id,
     )
@@ -207,12 +212,15 @@ async def running_broker(
         services.groups.shut_down()
         await services.topics.end_term()
         services.storage.close()
+        await subscriptions.close()
         await access_store.close()
         await cluster_cache.close()
         await topic_store.close()
 
 
-def _build(stores, config, *, topic_store, cluster_cache, access_store, metrics, node_id):
+def _build(
+    stores, config, *, topic_store, cluster_cache, access_store, subscriptions, metrics, node_id
+):
     clock = virtual_time.clock_ms
     audit = AuditLog(metrics.access, clock)
     namespace = config.s3.namespace
@@ -298,6 +306,7 @@ def _build(stores, config, *, topic_store, cluster_cache, access_store, metrics,
             config.offsets, metrics.access, clock=clock, timer=asyncio.get_running_loop().time
         ),
         access_store=access_store,
+        telemetry=TelemetryReceiver(subscriptions, metrics.clients),
         audit=audit,
         authorizer=_authorizer(config, access_store, audit),
         quotas=ClientQuotas(access_store, metrics.access, asyncio.get_running_loop().time),

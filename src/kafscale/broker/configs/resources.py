@@ -1,17 +1,18 @@
-"""The resources that have configs: topics, brokers and broker loggers.
+"""The resources that have configs: topics, brokers, broker loggers and client metrics.
 
-Invariants: only topic configs can be altered, and `validate_only` performs the same checks as a
-real change. Brokers are configured by their settings, which require a restart. Topic and group
-configs are authorized on the topic or group, all others on the cluster. `topic_configs` and
-`broker_configs` define the configs.
+Invariants: only configs of topics and of client metrics can be altered, and `validate_only`
+performs the same checks as a real change. Brokers are configured by their settings, which require a
+restart. Topic and group configs are authorized on the topic or group, all others on the cluster.
+`topic_configs`, `broker_configs` and `client_metrics` define the configs.
 """
 
 import asyncio
 import enum
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
+from kafscale.broker.configs import client_metrics
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.broker.shared import topic_admission
@@ -100,7 +101,10 @@ async def alter(
             if counts[resource.resource_type, resource.resource_name] > 1:
                 raise InvalidRequestError("Each resource must appear at most once.")
             require(context, acl_model.Operation.ALTER_CONFIGS, resource)
-            await _alter(broker, resource, change_for(resource), validate_only=validate_only)
+            if resource.resource_type == ResourceType.CLIENT_METRICS:
+                await _alter_client_metrics(broker, resource, validate_only=validate_only)
+            else:
+                await _alter(broker, resource, change_for(resource), validate_only=validate_only)
         except KafscaleError as error:
             return error
         if not validate_only:
@@ -113,6 +117,11 @@ async def alter(
         return None
 
     return await asyncio.gather(*map(alter_one, resources))
+
+
+async def _alter_client_metrics(broker: Services, resource: Any, *, validate_only: bool) -> None:
+    topic_admission.check_admin_allowed(broker)
+    await client_metrics.alter(broker, resource, validate_only=validate_only)
 
 
 async def _alter(

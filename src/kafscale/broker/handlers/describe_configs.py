@@ -5,6 +5,7 @@ Behaviour:
   value here, read-only. A broker without a name means the dynamic cluster-wide configs, of which
   there are none.
 * The loggers of this broker: one, with the level of its settings.
+* A subscription of client metrics, whether it exists or not.
 * Each resource succeeds or fails on its own; other types are INVALID_REQUEST.
 * Requires DESCRIBE_CONFIGS on each topic or group, for other resources on the cluster, else TOPIC_,
   GROUP_ or CLUSTER_AUTHORIZATION_FAILED.
@@ -14,7 +15,7 @@ Version notes:
 * v3+: the type, and on request the documentation.
 """
 
-from kafscale.broker.configs import broker_configs, resources, topic_configs
+from kafscale.broker.configs import broker_configs, client_metrics, resources, topic_configs
 from kafscale.broker.configs.resources import ResourceType, check_broker, find_topic
 from kafscale.broker.network.advertised import advertised
 from kafscale.broker.requests.context import RequestContext
@@ -87,6 +88,8 @@ def _configs(context: RequestContext, resource: ResourceToDescribe) -> list[Desc
     if resource.resource_type == ResourceType.BROKER_LOGGER:
         check_broker(broker, name)
         return [_logger(broker.config.logging.level)]
+    if resource.resource_type == ResourceType.CLIENT_METRICS:
+        return client_metrics.describe(broker, name)
     raise InvalidRequestError(f"Unsupported resource type: {resource.resource_type}")
 
 

@@ -4,6 +4,7 @@ Behaviour:
 * Single configs of a topic are set or deleted, and lists are appended to or subtracted from; all
   others stay. A resource changes as a whole or not at all, and its new configs apply at once. Two
   clients that change different configs at the same time both succeed.
+* Subscriptions of client metrics are changed likewise; their lists are set as a whole, as in Kafka.
 * Broker configs are read-only. A resource that appears twice is refused.
 * Requires ALTER_CONFIGS on each topic or group, for other resources on the cluster, else TOPIC_,
   GROUP_ or CLUSTER_AUTHORIZATION_FAILED.

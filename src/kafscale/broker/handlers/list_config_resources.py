@@ -1,8 +1,8 @@
 """ListConfigResources: v0-1.
 
 Behaviour:
-* Every topic, this broker and its logger. Client metrics and groups have no configs here, so none
-  are listed; an unknown resource type is UNSUPPORTED_VERSION, as in Kafka.
+* Every topic, this broker, its logger, and every subscription of client metrics. Groups have no
+  configs here, so none are listed; an unknown resource type is UNSUPPORTED_VERSION, as in Kafka.
 * Requires DESCRIBE_CONFIGS on the cluster, else CLUSTER_AUTHORIZATION_FAILED.
 
 Version notes:
@@ -28,10 +28,10 @@ def handle(
     context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
     context.require(Operation.DESCRIBE_CONFIGS, model.ResourceType.CLUSTER)
-    if context.version == 0:
-        return ListConfigResourcesResponse()
     known = {int(each) for each in ResourceType}
     requested = dict.fromkeys(request.resource_types or sorted(known))
+    if context.version == 0:
+        requested = {int(ResourceType.CLIENT_METRICS): None}
     if unknown := sorted(requested.keys() - known):
         raise UnknownApiError(f"unknown resource types: {unknown}")
     return ListConfigResourcesResponse(
@@ -48,4 +48,6 @@ def _names(broker: Services, resource_type: int) -> Iterable[str]:
         return sorted(broker.topic_store.topics)
     if resource_type in {ResourceType.BROKER, ResourceType.BROKER_LOGGER}:
         return [str(broker.node_id)]
+    if resource_type == ResourceType.CLIENT_METRICS:
+        return sorted(broker.telemetry.subscriptions.configs)
     return []

@@ -38,6 +38,9 @@ class ClientInfo(msgspec.Struct):
     """Who the client is, as far as it has authenticated; its `client.id` proves nothing."""
     sasl_session: "SaslSession | None" = None
     """The state of SASL authentication; None if the listener does not require it."""
+    software_name: str = ""
+    """The client's implementation, as it named it in ApiVersions; empty if it did not."""
+    software_version: str = ""
     is_closing: bool = False
     """True if the connection is to be closed after the responses in flight."""
     throttled_ms: int = 0

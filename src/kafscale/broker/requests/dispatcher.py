@@ -57,6 +57,9 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
+SOFTWARE_LENGTH_MAX: Final = 100
+"""How much of a client's name and version is kept, for metrics."""
+
 _UNEXPECTED_ERROR: Final = ErrorCode.UNKNOWN_SERVER_ERROR.message
 _SOFTWARE_NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
@@ -305,6 +308,8 @@ class Dispatcher:
                     f"invalid client software name {name[:100]!r} or version {version[:100]!r}:"
                     " only letters, digits, '.' and '-' are allowed"
                 )
+            context.client.software_name = name[:SOFTWARE_LENGTH_MAX]
+            context.client.software_version = version[:SOFTWARE_LENGTH_MAX]
         return features.describe(api_versions_response(self.apis), context.version)
 
 

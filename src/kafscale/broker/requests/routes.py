@@ -28,6 +28,7 @@ from kafscale.broker.handlers import (
     elect_leaders,
     fetch,
     find_coordinator,
+    get_telemetry_subscriptions,
     heartbeat,
     incremental_alter_configs,
     init_producer_id,
@@ -43,6 +44,7 @@ from kafscale.broker.handlers import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    push_telemetry,
     sasl_authenticate,
     sasl_handshake,
     sync_group,
@@ -78,6 +80,7 @@ from kafscale.protocol.messages.describe_user_scram_credentials import (
 from kafscale.protocol.messages.elect_leaders import ELECT_LEADERS
 from kafscale.protocol.messages.fetch import FETCH
 from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR
+from kafscale.protocol.messages.get_telemetry_subscriptions import GET_TELEMETRY_SUBSCRIPTIONS
 from kafscale.protocol.messages.heartbeat import HEARTBEAT
 from kafscale.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
 from kafscale.protocol.messages.init_producer_id import INIT_PRODUCER_ID
@@ -93,6 +96,7 @@ from kafscale.protocol.messages.offset_delete import OFFSET_DELETE
 from kafscale.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafscale.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
 from kafscale.protocol.messages.produce import PRODUCE
+from kafscale.protocol.messages.push_telemetry import PUSH_TELEMETRY
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
@@ -240,6 +244,8 @@ ROUTES: tuple[Route, ...] = (
         results="groups",
         cancel_on_disconnect=True,
     ),
+    route(GET_TELEMETRY_SUBSCRIPTIONS, get_telemetry_subscriptions.handle),
+    route(PUSH_TELEMETRY, push_telemetry.handle, is_pipelined=True),
     route(LIST_CONFIG_RESOURCES, list_config_resources.handle),
     route(
         DESCRIBE_TOPIC_PARTITIONS,

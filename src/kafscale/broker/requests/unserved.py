@@ -1,4 +1,4 @@
-"""The APIs whose messages are declared but which are not served.
+"""The APIs whose messages are declared but which are not served: those of transactions.
 
 ApiVersions does not list them, so a client that asks does not send them. One that does not ask gets
 UNSUPPORTED_VERSION, which it can report, where a closed connection would look like a broken network
@@ -29,9 +29,7 @@ from kafscale.protocol.messages.describe_transactions import (
     DescribeTransactionsResponse,
 )
 from kafscale.protocol.messages.end_txn import END_TXN
-from kafscale.protocol.messages.get_telemetry_subscriptions import GET_TELEMETRY_SUBSCRIPTIONS
 from kafscale.protocol.messages.list_transactions import LIST_TRANSACTIONS
-from kafscale.protocol.messages.push_telemetry import PUSH_TELEMETRY
 from kafscale.protocol.messages.txn_offset_commit import (
     TXN_OFFSET_COMMIT,
     TxnOffsetCommitRequest,
@@ -97,6 +95,4 @@ UNSERVED: tuple[Route, ...] = (
     route(TXN_OFFSET_COMMIT, refuse, _commit_offsets),
     route(DESCRIBE_TRANSACTIONS, refuse, _describe),
     route(LIST_TRANSACTIONS, refuse),
-    route(GET_TELEMETRY_SUBSCRIPTIONS, refuse),
-    route(PUSH_TELEMETRY, refuse),
 )

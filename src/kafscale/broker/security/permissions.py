@@ -230,6 +230,8 @@ PERMISSIONS: Final[dict[str, tuple[Requirement, ...]]] = {
             when="members of the group are assigned topics: for all of them",
         ),
     ),
+    "GetTelemetrySubscriptions": (),
+    "PushTelemetry": (),
     "ListConfigResources": (Requirement(CLUSTER, Operation.DESCRIBE_CONFIGS),),
     "DescribeTopicPartitions": (
         Requirement(

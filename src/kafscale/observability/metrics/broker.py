@@ -10,6 +10,7 @@ from typing import Final
 
 import kafscale
 from kafscale.observability.metrics import cardinality
+from kafscale.observability.metrics.clients import CLIENT_METRICS
 from kafscale.observability.metrics.counters import (
     Counters,
     DatabaseSpace,
@@ -303,6 +304,7 @@ BROKER_METRICS: Final = (
         "Bytes of a partition in segments and in the WAL, reported by its owner.",
         lambda counters: _sizes(counters.stored_bytes()),
     ),
+    *CLIENT_METRICS,
     # --- consumer groups --------------------------------------------------------------------------
     BrokerMetric(
         "kafscale_consumer_lag",

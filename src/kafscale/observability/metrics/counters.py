@@ -8,6 +8,7 @@ value does no harm. `broker` declares the metrics.
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
+from kafscale.observability.metrics.client_metrics import ClientMetrics
 from kafscale.observability.metrics.histogram import Histogram, Rate
 from kafscale.text.topic_partition import TopicPartition
 
@@ -254,6 +255,7 @@ class Counters:
         self.started = timer()
         self.connections = ConnectionCounters(self.started)
         self.access = SecurityCounters()
+        self.clients = ClientMetrics()
         self.log = LogCounters()
         self.store_health = StoreHealth()
         self.event_loop_lag_seconds = Histogram(REQUEST_SECONDS_BOUNDS)

@@ -36,7 +36,7 @@ class GetTelemetrySubscriptionsResponse(Message):
     delta_temporality: Boolean = False
     """True: counters are sent as what was added since the last push, not as totals."""
     requested_metrics: list[String] = []
-    """Prefixes of names; empty: no metrics at all; one empty string: every metric."""
+    """Prefixes of names; empty: no metrics at all; one empty string or `*`: every metric."""
 
 
 GET_TELEMETRY_SUBSCRIPTIONS = Api(

@@ -23,6 +23,9 @@ def busy():
     metrics.access.logged_in("PLAIN", succeeded=False)
     metrics.access.throttled["producer_byte_rate"] = 1
     metrics.certificates = lambda: [("tls.certFile", "server.crt", 1_900_000_000.0)]
+    metrics.clients.pushed("librdkafka")
+    metrics.clients.add("librdkafka", "org.apache.kafka.producer.connection.creation.total", 2.0)
+    metrics.clients.observe("librdkafka", "org.apache.kafka.producer.request.latency.avg", 0.5)
     metrics.group_states = lambda: {"Stable": 1}
     metrics.cluster = lambda: ClusterStatus(3, True, True, 12, 17)
     metrics.etcd_space = lambda: DatabaseSpace(

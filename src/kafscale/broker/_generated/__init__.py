@@ -1,0 +1,1 @@
+"""Protobuf modules, written by `make generate` from proto/telemetry/; not for reading."""
