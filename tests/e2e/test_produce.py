@@ -74,6 +74,9 @@ def test_invalid_batches_get_their_error_code_and_are_not_stored(wire, topic):
     assert wire.produce(topic, corrupt).error_code == CORRUPT
     assert wire.produce(topic, good[:-1]).error_code == CORRUPT
     assert wire.produce(topic, good + good, version=3).error_code == INVALID_RECORD
+    for magic in (0, 1):
+        message_set = bytes(down_convert(split(good), magic=magic))
+        assert wire.produce(topic, message_set, version=3).error_code == INVALID_RECORD
     assert wire.produce(topic, batch_of([bytes(10_000)])).error_code == TOO_LARGE
     assert wire.produce(topic, good, acks=5).error_code == INVALID_ACKS
     assert wire.produce(topic, good, partition=7).error_code == 3

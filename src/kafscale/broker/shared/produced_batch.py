@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kafscale.errors import InvalidTransactionStateError, UnsupportedCodecError
+from kafscale.errors import InvalidRecordError, InvalidTransactionStateError, UnsupportedCodecError
 from kafscale.records import BatchView, Codec, TimestampType, single_batch, up_convert
 from kafscale.records.batch import MAGIC, MAGIC_POSITION, TRANSACTIONAL_BIT, BatchHeader
 from kafscale.records.validation import RecordRules, validate_inline, validate_records
@@ -24,6 +24,8 @@ DECOMPRESSION_FACTOR_MAX: Final = 8
 MESSAGES_MAX: Final = 10_000
 """The number of messages in a message set, whose conversion takes some 20 us each. It is also the
 default limit of librdkafka's batches."""
+BATCHES_SINCE: Final = 3
+"""The first version of Produce that has record batches, and one of them only."""
 ZSTD_SINCE: Final = 7
 
 _THREADS: Final = ThreadPoolExecutor(2, thread_name_prefix="kafscale-produce")
@@ -66,7 +68,7 @@ def read_inline(records: memoryview, rules: BatchRules) -> ProducedBatch | None:
     """`read` for the event loop; None if it would take too long."""
     if len(records) > INLINE_BYTES_MAX or _is_message_set(records, rules.version):
         return None
-    produced = _read_header(single_batch(records), rules)
+    produced = _read_header(_single_batch(records, rules.version), rules)
     largest_ms = validate_inline(*produced, rules.records)
     return None if largest_ms is None else _with_max_timestamp(produced, rules, largest_ms)
 
@@ -82,13 +84,26 @@ def read(records: memoryview, rules: BatchRules) -> ProducedBatch:
         converted = up_convert(records, decompressed_bytes_max=bytes_max, messages_max=MESSAGES_MAX)
         batch = BatchView(bytearray(converted))
     else:
-        batch = single_batch(records)
+        batch = _single_batch(records, rules.version)
     produced = _read_header(batch, rules)
     return _with_max_timestamp(produced, rules, validate_records(*produced, rules.records))
 
 
 def _is_message_set(records: memoryview, version: int) -> bool:
-    return version < 3 and len(records) > MAGIC_POSITION and records[MAGIC_POSITION] < MAGIC
+    return version < BATCHES_SINCE and _has_older_magic(records)
+
+
+def _has_older_magic(records: memoryview) -> bool:
+    return len(records) > MAGIC_POSITION and records[MAGIC_POSITION] < MAGIC
+
+
+def _single_batch(records: memoryview, version: int) -> BatchView:
+    if version >= BATCHES_SINCE and _has_older_magic(records):
+        raise InvalidRecordError(
+            f"Produce requests with version {version} are only allowed to contain record batches"
+            f" with magic version {MAGIC}"
+        )
+    return single_batch(records)
 
 
 def _read_header(batch: BatchView, rules: BatchRules) -> ProducedBatch:
