@@ -5,9 +5,15 @@ import time
 
 import pytest
 
+from kafscale.protocol.messages.delete_records import (
+    DELETE_RECORDS,
+    DeleteRecordsRequest,
+    PartitionToTrim,
+    TopicToTrim,
+)
 from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
 from kafscale.records import message_set
-from services.wire import LATEST, Wire, batch_of, records_of
+from services.wire import EARLIEST, LATEST, Wire, batch_of, records_of
 
 MIB = 1 << 20
 OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC, FENCED_EPOCH, UNKNOWN_EPOCH = 1, 3, 74, 75
@@ -87,9 +93,41 @@ def test_offset_out_of_range_is_an_error(wire, topic):
     wire.produce(topic, batch_of([b"value"]))
     assert wire.fetch(topic, 1).error_code == 0
     assert wire.fetch(topic, 2).error_code == OFFSET_OUT_OF_RANGE
-    assert wire.fetch(topic, -1).error_code == OFFSET_OUT_OF_RANGE
+    assert wire.fetch(topic, -3).error_code == OFFSET_OUT_OF_RANGE
     assert wire.fetch(topic, 0, partition=1).error_code == UNKNOWN_TOPIC
     assert wire.fetch(f"{topic}-missing").error_code == UNKNOWN_TOPIC
+
+
+@pytest.mark.parametrize("version", [0, 4, 11])
+def test_offsets_minus_one_and_minus_two_are_the_end_and_the_beginning(wire, topic, version):
+    wire.create(topic)
+    for value in (b"deleted", b"first", b"last"):
+        wire.produce(topic, batch_of([value]))
+    trimming = [TopicToTrim(topic, [PartitionToTrim(0, 1)])]
+    wire.call(DELETE_RECORDS, 2, DeleteRecordsRequest(trimming, 10_000))
+
+    fetched = wire.fetch(topic, EARLIEST, version=version)
+    assert fetched.error_code == 0
+    expected = wire.fetch(topic, 1, version=version)
+    assert b"".join(fetched.records) == b"".join(expected.records) != b""
+    fetched = wire.fetch(topic, LATEST, version=version)
+    assert (fetched.error_code, fetched.high_watermark) == (0, 3)
+    assert not b"".join(fetched.records)
+
+
+def test_fetch_at_minus_one_waits_for_the_next_record(broker, wire, topic):
+    """The end is that of the moment when the request came."""
+    wire.create(topic)
+    wire.produce(topic, batch_of([b"before"]))
+    request = fetch_request(topic)
+    request.max_wait_ms, request.min_bytes = 10_000, 1
+    request.topics[0].partitions[0].offset = LATEST
+    with Wire(broker.port) as waiting:
+        waiting.send(FETCH, 11, request)
+        wire.fetch(topic)
+        wire.produce(topic, batch_of([b"after"]))
+        fetched = waiting.receive(FETCH, 11)[1].topics[0].partitions[0]
+    assert [record.value for record in records_of(fetched)] == [b"after"]
 
 
 def test_unknown_leader_epoch_is_an_error(wire, topic):

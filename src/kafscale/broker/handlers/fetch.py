@@ -7,6 +7,7 @@ Behaviour:
 * A response is sent at once if it has `min_bytes`, an error, or nothing to wait for; else when
   there is enough, after `max_wait_ms`, or when the broker shuts down. Waiting does not poll: an
   advancing high watermark updates what is available of its partition, and of no other.
+* The offset -1 stands for the high watermark, -2 for the log start, at the time of the request.
 * Records in memory are read in the requested order; older records of several partitions are fetched
   from the object store concurrently.
 * Requires READ on each topic, else TOPIC_AUTHORIZATION_FAILED, whether it exists or not. A client
@@ -55,6 +56,7 @@ from kafscale.storage.read.block_cache import detach
 logger = get_logger(__name__)
 
 READ_COMMITTED = 1
+LATEST, EARLIEST = -1, -2
 SESSIONS_SINCE = 7
 
 _NONE: frozenset[str | bytes] = frozenset()
@@ -209,6 +211,7 @@ class Fetch:
             log = None
             try:
                 log = self._find(partition)
+                _resolve_offset(partition, log)
                 log.check_readable(partition.request.offset)
                 result = self._result(log)
                 slices = None
@@ -379,6 +382,14 @@ class Fetch:
         finally:
             timer.cancel()
             self._context.shutdown.remove_callback(stop_waiting)
+
+
+def _resolve_offset(partition: CachedPartition, log: PartitionLog) -> None:
+    """Replace an offset that stands for a bound, also in the session, so that waiting keeps it."""
+    if partition.request.offset == EARLIEST:
+        partition.request.offset = log.start_offset
+    elif partition.request.offset == LATEST:
+        partition.request.offset = log.high_watermark
 
 
 def _failed(index: int, error: KafscaleError) -> FetchedPartition:
