@@ -2,7 +2,8 @@
 
 Ids that a server has generated become names in order of appearance, such as `#1`; topic ids become
 the names of their topics. A request may use these names; each server gets its own ids. The order of
-lists and the texts of errors are not compared.
+lists is not compared; neither are the texts of errors, but for heartbeats of the consumer protocol:
+clients log these.
 
     >>> names = IdMapping({"orders": b"0123456789abcdef"})
     >>> names.normalize("wire-00000000-0000-4000-8000-000000000000")
@@ -17,6 +18,8 @@ from typing import Any, Final
 
 import msgspec
 
+from kafscale.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+
 _GENERATED_ID: Final = re.compile(
     r"(wire-|i-)?[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|^[\w-]{22}$"
 )
@@ -26,8 +29,11 @@ The client id, `wire`, or the instance id may precede it: Kafscale puts it there
 Kafka only for members of classic groups. Instances in the other groups are called `i`.
 """
 
-_IGNORED_FIELDS: Final = {"throttle_time_ms": 0, "error_message": None, "port": 0}
+_IGNORED_FIELDS: Final = {"throttle_time_ms": 0, "port": 0}
 """Fields that are not compared, and their replacements."""
+
+_REGEX_REASON: Final = re.compile(r"(?<=is not a valid regular expression: ).*", re.DOTALL)
+"""RE2 and its Java version describe the same mistakes in other words."""
 
 
 def topic_id(topic: str) -> bytes:
@@ -55,6 +61,8 @@ class IdMapping:
             # Scalar fields come first: they name the requesting member before the others.
             fields = sorted(value.__struct_fields__, key=lambda name: _is_list(value, name))
             created = {name: self._field(name, getattr(value, name)) for name in fields}
+            if "error_message" in created:
+                created["error_message"] = self._message(value)
             return type(value)(**created)
         if isinstance(value, list):
             ordered = sorted(value, key=lambda each: repr(self._without_ids(each)))
@@ -63,6 +71,12 @@ class IdMapping:
 
     def _field(self, name: str, value: Any) -> Any:
         return _IGNORED_FIELDS[name] if name in _IGNORED_FIELDS else self.normalize(value)
+
+    def _message(self, response: Any) -> str | None:
+        """The text of an error, if it is compared."""
+        if not isinstance(response, ConsumerGroupHeartbeatResponse) or not response.error_message:
+            return None
+        return _REGEX_REASON.sub("#", _GENERATED_ID.sub("#", response.error_message))
 
     def _without_ids(self, value: Any) -> Any:
         return _mapped(value, lambda leaf: self._name(leaf, may_generate=False))

@@ -118,7 +118,7 @@ class GroupRegistry:
         if runtime is not None and runtime.group.group_type is GroupType.CONSUMER:
             return runtime
         if event.member_epoch != JOINING_EPOCH:
-            raise GroupNotFoundError(f"Group {group_id} not found.")
+            raise _not_found(group_id, event.member_epoch, runtime)
         if runtime is None:
             check_group_id(group_id)
             return self._add(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
@@ -207,3 +207,13 @@ def check_group_id(group_id: str) -> None:
         raise InvalidGroupIdError(
             f"a group id of {size_bytes} bytes exceeds the limit of {GROUP_ID_BYTES_MAX}"
         )
+
+
+def _not_found(
+    group_id: str, member_epoch: int, runtime: GroupRuntime | None
+) -> GroupNotFoundError:
+    """Kafka's words for a heartbeat of a member whose consumer group does not exist."""
+    if runtime is not None:
+        return GroupNotFoundError(f"Group {group_id} is not a consumer group.")
+    kind = "Group" if member_epoch < JOINING_EPOCH else "Consumer group"
+    return GroupNotFoundError(f"{kind} {group_id} not found.")

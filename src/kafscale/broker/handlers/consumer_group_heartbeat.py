@@ -125,7 +125,10 @@ def _check_joining(request: ConsumerGroupHeartbeatRequest) -> None:
         raise InvalidRequestError("TopicPartitions must be empty when (re-)joining.")
     # An empty subscription is valid; a missing one is not.
     if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-        raise InvalidRequestError("A subscription must be provided when (re-)joining.")
+        raise InvalidRequestError(
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when"
+            " (re-)joining."
+        )
 
 
 def _owned(owned: Iterable[TopicPartitions] | None) -> Partitions | None:

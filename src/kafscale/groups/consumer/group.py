@@ -43,7 +43,7 @@ class ConsumerGroup:
 
     def __init__(self, group_id: str, settings: GroupSettings, topics: Topics, now_ms: int) -> None:
         self.group_id = group_id
-        self._group_state = GroupState(settings, TopicSubscriptions(topics))
+        self._group_state = GroupState(group_id, settings, TopicSubscriptions(topics))
         self._state = State.EMPTY
         self._state_since_ms = now_ms
         self.needs_downgrade = False

@@ -51,12 +51,16 @@ class GroupState:
         "assignment_epoch",
         "deadline_ms",
         "epoch",
+        "group_id",
         "members",
         "settings",
         "subscriptions",
     )
 
-    def __init__(self, settings: GroupSettings, subscriptions: TopicSubscriptions) -> None:
+    def __init__(
+        self, group_id: str, settings: GroupSettings, subscriptions: TopicSubscriptions
+    ) -> None:
+        self.group_id = group_id
         self.settings = settings
         self.subscriptions = subscriptions
         self.members: dict[str, Member] = {}
@@ -105,10 +109,17 @@ class GroupState:
             member = self.members.get(member_id)
         else:
             member = self._instances.get(instance_id)
+        if member is None and instance_id is not None:
+            raise UnknownMemberError(f"Instance id {instance_id} is unknown.")
         if member is None:
-            raise UnknownMemberError(f"no member has id {instance_id or member_id}")
+            raise UnknownMemberError(
+                f"Member {member_id} is not a member of group {self.group_id}."
+            )
         if member.member_id != member_id:
-            raise FencedInstanceError(f"another member uses instance id {instance_id}")
+            raise FencedInstanceError(
+                f"Static member {member_id} with instance id {instance_id} was fenced by member"
+                f" {member.member_id}."
+            )
         return member
 
     def new_member(self, member_id: str) -> Member:

@@ -22,7 +22,8 @@ def consumer_heartbeat(group: GroupState, event: ConsumerHeartbeat, now_ms: int)
     offered = group.settings.consumer_assignors
     if event.server_assignor is not None and event.server_assignor not in offered:
         raise UnsupportedAssignorError(
-            f"unsupported assignor {event.server_assignor}; supported: {', '.join(offered)}"
+            f"ServerAssignor {event.server_assignor} is not supported. Supported assignors:"
+            f" {', '.join(offered)}."
         )
     member = _find_or_create_member(group, event)
     metadata = member.metadata.after_heartbeat(event, group.settings.consumer_session_timeout_ms)
@@ -64,7 +65,8 @@ def _find_or_create_member(group: GroupState, event: ConsumerHeartbeat) -> Membe
         return group.successor(static_member, event.member_id)
     if static_member is not None and static_member.member_id != event.member_id:
         raise UnreleasedInstanceError(
-            f"{event.instance_id} is still used by member {static_member.member_id}"
+            f"Static member {event.member_id} with instance id {event.instance_id} cannot join the"
+            f" group because the instance id is owned by {static_member.member_id} member."
         )
     known = group.members.get(event.member_id)
     if known is None:

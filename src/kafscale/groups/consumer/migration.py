@@ -30,9 +30,9 @@ def upgrade(group: GroupState, record: GroupRecord, now_ms: int) -> None:
     assert record.group_type is GroupType.CLASSIC
     settings = group.settings
     if not settings.upgrades:
-        raise _refused(record, "upgrades are disabled")
+        raise _refused(record, "the online upgrade is disabled")
     if record.protocol_type != PROTOCOL_TYPE:
-        raise _refused(record, f"its protocol type is {record.protocol_type or 'unknown'}")
+        raise _refused(record, "the group does not use the consumer embedded protocol")
     if len(record.members) > settings.consumer_size_max:
         raise _refused(record, f"it has {len(record.members)} members")
     group.epoch = group.assignment_epoch = record.generation
@@ -45,7 +45,7 @@ def upgrade(group: GroupState, record: GroupRecord, now_ms: int) -> None:
             owned = union(owned, assigned)
             group.add(_upgraded(classic, record.generation, subscription, assigned, now_ms))
     except ProtocolError as error:
-        raise _refused(record, str(error)) from error
+        raise _refused(record, "the embedded consumer protocol is malformed") from error
 
 
 def is_downgrade_due(group: GroupState) -> bool:
@@ -144,4 +144,6 @@ def _downgraded(member: MemberRecord, subscriptions: TopicSubscriptions) -> Memb
 
 
 def _refused(record: GroupRecord, reason: str) -> GroupNotFoundError:
-    return GroupNotFoundError(f"{record.group_id} cannot become a consumer group: {reason}")
+    return GroupNotFoundError(
+        f"Cannot upgrade classic group {record.group_id} to consumer group because {reason}."
+    )

@@ -59,9 +59,11 @@ class MemberAssignment(msgspec.Struct, frozen=True, kw_only=True):
         missed_response = epoch == self.previous_epoch and epoch < self.epoch
         if missed_response and owned is not None and is_within(owned, self.assigned):
             return
+        difference = "greater" if epoch > self.epoch else "smaller"
         raise FencedMemberEpochError(
-            f"the member is in epoch {self.epoch}, not {epoch}: it must abandon all its partitions"
-            " and rejoin"
+            f"The consumer group member has a {difference} member epoch ({epoch}) than the one"
+            f" known by the group coordinator ({self.epoch}). The member must abandon all its"
+            " partitions and rejoin."
         )
 
     def reconciled(

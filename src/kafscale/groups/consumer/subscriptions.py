@@ -76,7 +76,9 @@ def compiled(regex: str) -> Pattern:
     except re2.error as error:
         (reason,) = error.args
         text = reason.decode(errors="replace") if isinstance(reason, bytes) else reason
-        raise InvalidRegexError(f"invalid regular expression {regex!r}: {text}") from error
+        raise InvalidRegexError(
+            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {text}."
+        ) from error
     return pattern
 
 

@@ -145,7 +145,11 @@ def test_member_has_all_fields_of_its_request():
         (0, {"rebalance_timeout_ms": -1}, "RebalanceTimeoutMs must be provided"),
         (0, {"owned_partitions": None}, "TopicPartitions must be empty"),
         (0, {"owned_partitions": [TopicPartitions(bytes(16), [0])]}, "TopicPartitions must be"),
-        (0, {"subscribed_topic_names": None}, "A subscription must be provided"),
+        (
+            0,
+            {"subscribed_topic_names": None},
+            "Either SubscribedTopicNames or SubscribedTopicRegex",
+        ),
         (1, {"member_id": ""}, "MemberId can't be empty."),
         (-1, {"member_id": ""}, "MemberId can't be empty."),
         (-2, {}, "InstanceId can't be null."),
@@ -203,7 +207,7 @@ def test_missing_group_has_the_message_of_kafka():
     async def body(broker):
         response = await ConsumerMember(broker, "one").ask(group_id="missing", member_epoch=1)
 
-        assert response.error_message == "Group missing not found."
+        assert response.error_message == "Consumer group missing not found."
 
     run_with_broker(body)
 

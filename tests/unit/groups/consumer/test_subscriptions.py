@@ -44,6 +44,6 @@ def test_partitions_by_name_and_id_without_unknown_topics():
 
 @pytest.mark.parametrize("regex", ["(", "*", r"(?=ahead)", r"(a)\1", "[a"])
 def test_invalid_or_unbounded_regex_is_rejected(regex, capfd):
-    with pytest.raises(InvalidRegexError, match=r"invalid regular expression .*: \w"):
+    with pytest.raises(InvalidRegexError, match=r"is not a valid regular expression: \w"):
         compiled(regex)
     assert capfd.readouterr() == ("", ""), "the library writes nothing to the terminal"
