@@ -28,14 +28,14 @@
         ├── InvalidAcksError, InvalidTransactionStateError
         ├── UnknownTopicError, UnknownTopicIdError, TopicExistsError, InvalidTopicError
         ├── InvalidPartitionsError, InvalidReplicationFactorError, InvalidAssignmentError
-        ├── NoReassignmentInProgressError, InvalidConfigError
-        ├── InvalidConfigError, InvalidUpdateVersionError
+        ├── NoReassignmentInProgressError, InvalidConfigError, InvalidUpdateVersionError
         ├── UnknownSubscriptionError, TelemetryTooLargeError
         ├── OutOfOrderSequenceError, InvalidProducerEpochError
         ├── FencedLeaderEpochError, UnknownLeaderEpochError
         ├── AuthenticationError, UnsupportedMechanismError, IllegalSaslStateError
         ├── AuthorizationError     ... no ACL allows it, or one denies it: Topic-, Group-,
         │                          Cluster-, TransactionalIdAuthorizationError
+        ├── DelegationTokensDisabledError, DelegationTokensNotAllowedError
         ├── SecurityDisabledError, ThrottledError, ResourceNotFoundError, DuplicateResourceError,
         │   UnacceptableCredentialError
         └── GroupError         rejected by a consumer group

@@ -49,6 +49,18 @@ class SecurityDisabledError(RefusedError):
     code = 54
 
 
+class DelegationTokensDisabledError(RefusedError):
+    """A request about delegation tokens, which are not supported."""
+
+    code = 61
+
+
+class DelegationTokensNotAllowedError(RefusedError):
+    """A request about delegation tokens by a client that has not authenticated."""
+
+    code = 64
+
+
 class ThrottledError(RefusedError):
     """A quota is exceeded."""
 

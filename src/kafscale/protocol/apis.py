@@ -23,6 +23,7 @@ from kafscale.protocol.messages.api_versions import (
 from kafscale.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafscale.protocol.messages.consumer_group_heartbeat import CONSUMER_GROUP_HEARTBEAT
 from kafscale.protocol.messages.create_acls import CREATE_ACLS
+from kafscale.protocol.messages.create_delegation_token import CREATE_DELEGATION_TOKEN
 from kafscale.protocol.messages.create_partitions import CREATE_PARTITIONS
 from kafscale.protocol.messages.create_topics import CREATE_TOPICS
 from kafscale.protocol.messages.delete_acls import DELETE_ACLS
@@ -33,6 +34,7 @@ from kafscale.protocol.messages.describe_acls import DESCRIBE_ACLS
 from kafscale.protocol.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
 from kafscale.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafscale.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from kafscale.protocol.messages.describe_delegation_token import DESCRIBE_DELEGATION_TOKEN
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS
 from kafscale.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafscale.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
@@ -44,6 +46,7 @@ from kafscale.protocol.messages.describe_user_scram_credentials import (
 )
 from kafscale.protocol.messages.elect_leaders import ELECT_LEADERS
 from kafscale.protocol.messages.end_txn import END_TXN
+from kafscale.protocol.messages.expire_delegation_token import EXPIRE_DELEGATION_TOKEN
 from kafscale.protocol.messages.fetch import FETCH
 from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafscale.protocol.messages.get_telemetry_subscriptions import GET_TELEMETRY_SUBSCRIPTIONS
@@ -64,6 +67,7 @@ from kafscale.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafscale.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
 from kafscale.protocol.messages.produce import PRODUCE
 from kafscale.protocol.messages.push_telemetry import PUSH_TELEMETRY
+from kafscale.protocol.messages.renew_delegation_token import RENEW_DELEGATION_TOKEN
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
@@ -104,6 +108,10 @@ APIS: tuple[Api[Any, Any], ...] = (
     DESCRIBE_LOG_DIRS,
     SASL_AUTHENTICATE,
     CREATE_PARTITIONS,
+    CREATE_DELEGATION_TOKEN,
+    RENEW_DELEGATION_TOKEN,
+    EXPIRE_DELEGATION_TOKEN,
+    DESCRIBE_DELEGATION_TOKEN,
     DELETE_GROUPS,
     ELECT_LEADERS,
     INCREMENTAL_ALTER_CONFIGS,

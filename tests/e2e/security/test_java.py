@@ -4,6 +4,7 @@ Starting a JVM takes a second or two, so one JVM does all logins.
 """
 
 import re
+import subprocess
 from uuid import uuid4
 
 import pytest
@@ -113,3 +114,16 @@ def test_acls_tool_adds_lists_and_removes(secured, tool):
     assert len(acls.describe(user)) == len(operations)
     tool(ACLS, "--remove", "--topic", topic, "--force")
     assert acls.describe(user) == []
+
+
+def test_tool_learns_that_delegation_tokens_are_disabled(secured, tmp_path):
+    config = secured.certificate(ADMIN)
+    command = java.command(
+        "org.apache.kafka.tools.DelegationTokenCommand",
+        *("--bootstrap-server", config.address, "--command-config", str(config.java(tmp_path))),
+        "--describe",
+    )
+    done = subprocess.run(  # noqa: S603 - the command is this test's own.
+        command, capture_output=True, text=True, timeout=java.RUN_S_MAX, check=False
+    )
+    assert "DelegationTokenDisabledException" in done.stdout + done.stderr

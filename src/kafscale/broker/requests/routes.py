@@ -9,6 +9,7 @@ from kafscale.broker.handlers import (
     consumer_group_describe,
     consumer_group_heartbeat,
     create_acls,
+    create_delegation_token,
     create_partitions,
     create_topics,
     delete_acls,
@@ -19,6 +20,7 @@ from kafscale.broker.handlers import (
     describe_client_quotas,
     describe_cluster,
     describe_configs,
+    describe_delegation_token,
     describe_groups,
     describe_log_dirs,
     describe_producers,
@@ -26,6 +28,7 @@ from kafscale.broker.handlers import (
     describe_topic_partitions,
     describe_user_scram_credentials,
     elect_leaders,
+    expire_delegation_token,
     fetch,
     find_coordinator,
     get_telemetry_subscriptions,
@@ -45,6 +48,7 @@ from kafscale.broker.handlers import (
     offset_for_leader_epoch,
     produce,
     push_telemetry,
+    renew_delegation_token,
     sasl_authenticate,
     sasl_handshake,
     sync_group,
@@ -59,6 +63,7 @@ from kafscale.protocol.messages.alter_user_scram_credentials import ALTER_USER_S
 from kafscale.protocol.messages.consumer_group_describe import CONSUMER_GROUP_DESCRIBE
 from kafscale.protocol.messages.consumer_group_heartbeat import CONSUMER_GROUP_HEARTBEAT
 from kafscale.protocol.messages.create_acls import CREATE_ACLS
+from kafscale.protocol.messages.create_delegation_token import CREATE_DELEGATION_TOKEN
 from kafscale.protocol.messages.create_partitions import CREATE_PARTITIONS
 from kafscale.protocol.messages.create_topics import CREATE_TOPICS
 from kafscale.protocol.messages.delete_acls import DELETE_ACLS
@@ -69,6 +74,7 @@ from kafscale.protocol.messages.describe_acls import DESCRIBE_ACLS
 from kafscale.protocol.messages.describe_client_quotas import DESCRIBE_CLIENT_QUOTAS
 from kafscale.protocol.messages.describe_cluster import DESCRIBE_CLUSTER
 from kafscale.protocol.messages.describe_configs import DESCRIBE_CONFIGS
+from kafscale.protocol.messages.describe_delegation_token import DESCRIBE_DELEGATION_TOKEN
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS
 from kafscale.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafscale.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
@@ -78,6 +84,7 @@ from kafscale.protocol.messages.describe_user_scram_credentials import (
     DESCRIBE_USER_SCRAM_CREDENTIALS,
 )
 from kafscale.protocol.messages.elect_leaders import ELECT_LEADERS
+from kafscale.protocol.messages.expire_delegation_token import EXPIRE_DELEGATION_TOKEN
 from kafscale.protocol.messages.fetch import FETCH
 from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR
 from kafscale.protocol.messages.get_telemetry_subscriptions import GET_TELEMETRY_SUBSCRIPTIONS
@@ -97,6 +104,7 @@ from kafscale.protocol.messages.offset_fetch import OFFSET_FETCH
 from kafscale.protocol.messages.offset_for_leader_epoch import OFFSET_FOR_LEADER_EPOCH
 from kafscale.protocol.messages.produce import PRODUCE
 from kafscale.protocol.messages.push_telemetry import PUSH_TELEMETRY
+from kafscale.protocol.messages.renew_delegation_token import RENEW_DELEGATION_TOKEN
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
@@ -184,6 +192,20 @@ ROUTES: tuple[Route, ...] = (
     route(DESCRIBE_LOG_DIRS, describe_log_dirs.handle, describe_log_dirs.error_response),
     route(SASL_AUTHENTICATE, sasl_authenticate.handle, has_own_timeout=True),
     route(CREATE_PARTITIONS, create_partitions.handle, create_partitions.error_response),
+    route(
+        CREATE_DELEGATION_TOKEN,
+        create_delegation_token.handle,
+        create_delegation_token.error_response,
+    ),
+    route(
+        RENEW_DELEGATION_TOKEN, renew_delegation_token.handle, renew_delegation_token.error_response
+    ),
+    route(
+        EXPIRE_DELEGATION_TOKEN,
+        expire_delegation_token.handle,
+        expire_delegation_token.error_response,
+    ),
+    route(DESCRIBE_DELEGATION_TOKEN, describe_delegation_token.handle),
     route(DELETE_GROUPS, delete_groups.handle, delete_groups.error_response, results="groups"),
     route(
         ELECT_LEADERS,
