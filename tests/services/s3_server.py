@@ -17,12 +17,14 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 from kafscale.storage.objects.s3.bucket_config import S3Bucket
+from services.certificates import Certificates
 from services.go_program import go_program
 from services.process import STOP_S_MAX, free_port, running, wait_until_listening
 
@@ -41,8 +43,18 @@ def is_available() -> bool:
 class S3Server:
     """A real S3 server with one bucket, which keeps its directory and port across restarts."""
 
-    def __init__(self, directory: Path, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        host: str = "127.0.0.1",
+        *,
+        certificates: Certificates | None = None,
+        options: Sequence[str | Path] = (),
+    ) -> None:
+        """`certificates` make it serve HTTPS; `options` are those of the program."""
         self._host = host
+        self._certificates = certificates
+        self._options = options
         self.root = directory / "buckets"
         """The parent of the buckets, which are directories; objects are files."""
         self._log = directory / "server.log"
@@ -59,7 +71,10 @@ class S3Server:
 
     @property
     def bucket(self) -> S3Bucket:
-        return _bucket(self._port, self._host)
+        bucket = _bucket(self._port, self._host)
+        if self._certificates is None:
+            return bucket
+        return replace(bucket, endpoint=bucket.endpoint.replace("http://", "https://"))
 
     def start(self) -> Self:
         """Start, and wait until the server responds."""
@@ -67,6 +82,10 @@ class S3Server:
         program = go_program(*VERSITYGW)
         assert program is not None, "check is_available first"
         (self.root / BUCKET).mkdir(parents=True, exist_ok=True)
+        options = [*self._options]
+        if self._certificates is not None:
+            certificate, key = self._certificates.server_certificate, self._certificates.server_key
+            options += ["--cert", certificate, "--key", key]
         credentials = {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
         with self._log.open("ab") as output:
             self._process = subprocess.Popen(  # noqa: S603 - the program is of a pinned version.
@@ -76,6 +95,7 @@ class S3Server:
                     f"{self._host}:{self._port}",
                     "--keep-alive",
                     "--quiet",
+                    *options,
                     "posix",
                     self.root,
                 ],
@@ -89,6 +109,20 @@ class S3Server:
             self._end(signal.SIGKILL)
             raise
         return self
+
+    def add_user(self, access_key: str, secret_key: str) -> None:
+        """Create a user without permissions; this needs the option `--iam-dir`."""
+        program = go_program(*VERSITYGW)
+        subprocess.run(  # noqa: S603 - the program is of a pinned version.
+            [
+                *(program, "admin", "--endpoint-url", self.bucket.endpoint),
+                *("--access", ACCESS_KEY, "--secret", SECRET_KEY, "create-user"),
+                *("--access", access_key, "--secret", secret_key, "--role", "user"),
+            ],
+            check=True,
+            capture_output=True,
+            timeout=30,
+        )
 
     def kill(self) -> None:
         """Kill the process, so that connections are refused."""
@@ -156,7 +190,6 @@ def broker_settings(bucket: S3Bucket) -> dict[str, str]:
     return {
         "s3_bucket": bucket.name,
         "s3_endpoint": bucket.endpoint,
-        "s3_path_style": "true",
         "s3_access_key": bucket.access_key,
         "s3_secret_key": bucket.secret_key,
     }

@@ -51,7 +51,9 @@ async def open_objects(
         store = ObservedObjectStore(_local_objects(config, clock), on_operation)
         probe = partial(probe_guarantees, store, config.s3.namespace, random)
     try:
-        await _retry(config, f"object storage ({factory.describe_objects(config)})", probe)
+        await _retry(
+            config, f"object storage ({factory.describe_objects(config)})", "s3.endpoint", probe
+        )
     except BaseException:
         await store.close()
         raise
@@ -74,7 +76,8 @@ async def open_metadata(config: Config, clock: Callable[[], int]) -> MetadataSto
 async def _open_etcd(config: Config) -> MetadataStore:
     store = EtcdStore(config.etcd)
     try:
-        await _retry(config, f"etcd ({', '.join(config.etcd.endpoints)})", store.check)
+        name = f"etcd ({', '.join(config.etcd.endpoints)})"
+        await _retry(config, name, "etcd.endpoints", store.check)
     except BaseException:
         await store.close()
         raise
@@ -112,11 +115,16 @@ def _data_directory(config: Config) -> Path:
     return directory
 
 
-async def _retry(config: Config, name: str, attempt: Callable[[], Awaitable[Result]]) -> Result:
-    """Retry until the store responds, or until the startup timeout."""
+async def _retry(
+    config: Config, name: str, setting: str, attempt: Callable[[], Awaitable[Result]]
+) -> Result:
+    """Retry until the store responds, or until the startup timeout.
+
+    `setting` names the address of the store.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + config.broker.startup_timeout_sec
-    reason = "it does not respond"
+    reason = f"it does not respond; check {setting}, and that this machine may connect to it"
     while True:
         try:
             async with asyncio.timeout_at(deadline):

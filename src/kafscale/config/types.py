@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Generic, Literal, Protocol, TypeVar
 
+from kafscale.net.address import is_server
 from kafscale.text import units
 
 Value = TypeVar("Value")
@@ -61,6 +62,18 @@ class Text(_Plain[str]):
 
 
 @dataclass(frozen=True)
+class Server(Text):
+    """The URL, or host and port, of a server."""
+
+    def read(self, text: str) -> str:
+        server = super().read(text)
+        # The clients of some servers end the process for a host or port that cannot exist.
+        if server and not is_server(server.partition("://")[2] or server):
+            raise ValueError("has an invalid host or port")
+        return server
+
+
+@dataclass(frozen=True)
 class Choice(_Plain[str]):
     """One of several values, case-insensitive."""
 
@@ -93,6 +106,19 @@ class Boolean(_Plain[bool]):
 
     def show(self, value: bool) -> str:
         return "true" if value else "false"
+
+
+@dataclass(frozen=True)
+class OptionalBoolean(_Plain[bool | None]):
+    """True, false, or None, which is written as empty text."""
+
+    takes: str = "true, false, or nothing"
+
+    def read(self, text: str) -> bool | None:
+        return Boolean().read(text) if text.strip() else None
+
+    def show(self, value: bool | None) -> str:
+        return "" if value is None else Boolean().show(value)
 
 
 @dataclass(frozen=True)

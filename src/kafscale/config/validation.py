@@ -7,9 +7,10 @@ a durable log.
 """
 
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 from kafscale.config.model import DEFAULT, Config
-from kafscale.net.address import is_loopback
+from kafscale.net.address import is_ip, is_loopback
 
 
 def validate(config: Config) -> list[str]:
@@ -41,6 +42,12 @@ def _stores(config: Config) -> Iterator[str]:
             "records through a bucket; set s3.bucket, or remove etcd.endpoints to run one "
             "embedded broker"
         )
+    for path, url in {"s3.endpoint": s3.endpoint, "s3.readEndpoint": s3.read_endpoint}.items():
+        if s3.path_style is False and is_ip(urlsplit(url).hostname or ""):
+            yield (
+                f"s3.pathStyle is false, but {path} is an IP address, which cannot contain the "
+                "bucket's name; remove s3.pathStyle, or set a host name"
+            )
     only_with_bucket = {
         "s3.endpoint": s3.endpoint,
         "s3.kmsKeyArn": s3.kms_key_arn,

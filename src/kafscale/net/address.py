@@ -14,6 +14,11 @@ _ADDRESS: Final = re.compile(
     r"(?:\[(?P<bracketed>[^\]]+)\]|(?P<host>[^\s:/@,]+))(?::(?P<port>\d+))?"
 )
 
+_SERVER: Final = re.compile(
+    r"(?:\[(?P<bracketed>[0-9A-Fa-f:.]+)\]|(?P<host>[\w.-]+))(?::(?P<port>\d{1,5}))?(?:/.*)?",
+    re.ASCII,
+)
+
 
 class Address(NamedTuple):
     """A host and a port."""
@@ -42,6 +47,36 @@ def parse_ip(text: str) -> IPv4Address | IPv6Address:
     """Parse an IP address; one that a dual-stack socket shows as mapped IPv6 becomes IPv4."""
     found = ip_address(text)
     return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+
+
+def is_ip(host: str) -> bool:
+    """Whether a host is an IP address.
+
+    >>> is_ip("127.0.0.1"), is_ip("::1"), is_ip("127.0.0.1.example.com")
+    (True, True, False)
+    """
+    try:
+        parse_ip(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def is_server(text: str) -> bool:
+    """Whether a server can have this host, with or without a port; a path is ignored.
+
+    >>> [is_server(text) for text in ("etcd-0:2379", "[::1]:9000/path", "10.0.0.1", "s3.local.")]
+    [True, True, True, True]
+    >>> [is_server(text) for text in ("a:99999", "a:b", "[::g]:1", "10.0.0.999", "a b", "", ":1")]
+    [False, False, False, False, False, False, False]
+    """
+    match = _SERVER.fullmatch(text)
+    if match is None or int(match["port"] or 1) not in range(1, 65536):
+        return False
+    host = match["bracketed"] or match["host"]
+    # A name that ends with a number can only be an IPv4 address.
+    is_address = bool(match["bracketed"]) or host.rpartition(".")[2].isdecimal()
+    return is_ip(host) or not is_address
 
 
 def is_loopback(host: str) -> bool:

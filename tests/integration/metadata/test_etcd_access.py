@@ -107,9 +107,9 @@ def test_untrusted_client_certificate_fails_immediately(encrypted, certificates,
 
 
 def test_tls_on_one_side_only_fails(encrypted, etcd, certificates):
-    with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+    with pytest.raises(StoreUnavailableError, match=r"set etcd\.tls\.enabled to true"):
         start(encrypted.settings(tls=EtcdTls()), startup_timeout_sec=1)
-    with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+    with pytest.raises(StoreUnavailableError, match=r"set etcd\.tls\.enabled to false"):
         start(
             etcd.settings(tls=EtcdTls(enabled=True, ca_file=str(certificates.authority))),
             startup_timeout_sec=1,

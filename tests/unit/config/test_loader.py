@@ -24,7 +24,7 @@ s3:
   bucket: ""
   region: "us-east-1"
   endpoint: ""
-  pathStyle: false
+  pathStyle:
   partSize: 5242880
   concurrency: 5
   maxRetries: 3

@@ -83,7 +83,7 @@ control.operatorAddress       |              | KAFSCALE_CONTROL_OPERATOR_ADDRESS
 s3.bucket                     |              | KAFSCALE_S3_BUCKET
 s3.region                     | us-east-1    | KAFSCALE_S3_REGION
 s3.endpoint                   |              | KAFSCALE_S3_ENDPOINT
-s3.pathStyle                  | false        | KAFSCALE_S3_PATH_STYLE
+s3.pathStyle                  |              | KAFSCALE_S3_PATH_STYLE
 s3.kmsKeyArn                  |              | KAFSCALE_S3_KMS_ARN
 s3.storageClass               | STANDARD     | KAFSCALE_S3_STORAGE_CLASS
 s3.createBucket               | false        | KAFSCALE_S3_CREATE_BUCKET

@@ -62,6 +62,16 @@ MECHANISMS = {"KAFSCALE_SASL_ENABLED_MECHANISMS": "SCRAM-SHA-512"}
             {"KAFSCALE_ETCD_USERNAME": "me", "KAFSCALE_ETCD_PASSWORD": "secret"},
             "etcd.username or etcd.tls.enabled is set, but etcd.endpoints is not",
         ),
+        *(
+            (
+                BUCKET | {variable: "http://10.0.0.1:9000", "KAFSCALE_S3_PATH_STYLE": "false"},
+                f"s3.pathStyle is false, but {path} is an IP address",
+            )
+            for variable, path in {
+                "KAFSCALE_S3_ENDPOINT": "s3.endpoint",
+                "KAFSCALE_S3_READ_ENDPOINT": "s3.readEndpoint",
+            }.items()
+        ),
         ({"KAFSCALE_ETCD_TLS_ENABLED": "1"}, "etcd.tls.enabled is set, but etcd.endpoints is not"),
         (
             BUCKET | ETCD | {"KAFSCALE_ETCD_TLS_ENABLED": "1", "KAFSCALE_ETCD_TLS_CERT_FILE": "/c"},

@@ -6,10 +6,10 @@ Without endpoints, metadata is in an SQLite file in the data directory.
 from dataclasses import dataclass, field
 
 from kafscale.config.schema import setting
-from kafscale.config.types import Boolean, Duration, Size, StringList, Text
+from kafscale.config.types import Boolean, Duration, Server, Size, StringList, Text
 from kafscale.text.units import GIB, MIB, MINUTE_MS, SECOND_MS
 
-ENDPOINT = Text("of the form host:port or https://host:port", r"(https?://)?[^\s/@,]+:\d{1,5}")
+ENDPOINT = Server("of the form host:port or https://host:port", r"(https?://)?[^\s/@,]+:\d{1,5}")
 _OPTIONAL_TEXT = Text(optional=True)
 _TIMEOUT = Duration(100, 10 * MINUTE_MS, unit_in_name=False)
 

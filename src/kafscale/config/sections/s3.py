@@ -7,7 +7,17 @@ silently replaced by another.
 from dataclasses import dataclass
 
 from kafscale.config.schema import setting
-from kafscale.config.types import Boolean, Choice, Duration, Float, Integer, Size, Text
+from kafscale.config.types import (
+    Boolean,
+    Choice,
+    Duration,
+    Float,
+    Integer,
+    OptionalBoolean,
+    Server,
+    Size,
+    Text,
+)
 from kafscale.text.units import GIB, MIB, MINUTE_MS, SECOND_MS
 
 _BUCKET = Text(
@@ -20,7 +30,7 @@ _NAMESPACE = Text(
     r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}",
 )
 _REGION = r"[a-z0-9][a-z0-9-]*"
-_URL = Text("a URL such as http://localhost:9000", r"https?://[^\s/@]+(/\S*)?", optional=True)
+_URL = Server("a URL such as http://localhost:9000", r"https?://[^\s/@]+(/\S*)?", optional=True)
 _ARN = Text("an ARN, such as arn:aws:service:region:account:name", r"arn:\S+", optional=True)
 _OPTIONAL_TEXT = Text(optional=True)
 _TIMEOUT = Duration(100, 10 * MINUTE_MS, unit_in_name=False)
@@ -42,9 +52,10 @@ class S3:
     endpoint: str = setting("", _URL)
     """The URL of an S3-compatible server such as MinIO. Empty, the default, means AWS."""
 
-    path_style: bool = setting(False, Boolean())
-    """Whether the bucket is part of the URL's path instead of its host name. False, as AWS expects;
-    MinIO and most local servers need true."""
+    path_style: bool | None = setting(None, OptionalBoolean())
+    """Whether the bucket is part of the URL's path instead of its host name. Empty, the default, is
+    true if `s3.endpoint` is set, as MinIO and most servers need it, and false for AWS. An IP
+    address cannot contain the bucket's name."""
 
     kms_key_arn: str = setting("", _ARN, variables=("KAFSCALE_S3_KMS_ARN",))
     """The KMS key for server-side encryption. Empty, the default, leaves encryption to the bucket's

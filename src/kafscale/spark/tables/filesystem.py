@@ -134,8 +134,7 @@ class TableFilesystem:
             if key in self.properties
         }
         virtual = self.properties.get("s3.force-virtual-addressing", "").lower() == "true"
-        path_style = bool(settings.get("endpoint")) and not virtual
-        return S3Bucket(name=name, path_style=path_style, **settings)
+        return S3Bucket(name=name, path_style=False if virtual else None, **settings)
 
     def _resolve(self, path: str) -> tuple[FileSystem, str]:
         files = _file_io(tuple(sorted(self.properties.items())))

@@ -195,8 +195,8 @@ async def open_snapshots(
         name=location.bucket or configured.name,
         region=location.region or configured.region,
         endpoint=location.endpoint or configured.endpoint,
-        # Servers with a custom endpoint rarely support virtual-hosted bucket names.
-        path_style=configured.path_style or bool(location.endpoint),
+        # What is configured is for the configured endpoint.
+        path_style=None if location.endpoint else configured.path_style,
         storage_class=STANDARD,
     )
     async with factory.open_bucket(bucket, retries_max=config.s3.retries_max) as store:

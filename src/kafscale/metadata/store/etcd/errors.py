@@ -79,12 +79,23 @@ _FINAL: Final = frozenset(
 """Status codes of definite responses whose message is not known here."""
 
 _EXPLANATIONS: Final = {
+    "invalid user ID or password": "invalid user ID or password; check etcd.username and"
+    " etcd.password",
+    "permission denied": "permission denied; let the user of etcd.username read and write the keys"
+    " of /kafscale/",
     "user name is empty": "it requires a user and a password; set etcd.username and etcd.password",
     "database space exceeded": "database space exceeded: it accepts no writes; compact and"
     " defragment it, then disarm its alarm NOSPACE (docs/operations/runbook.md)",
     "ALERT_BAD_CERTIFICATE": "it rejects the client certificate or needs one (etcd.tls.certFile)",
     "ALERT_CERTIFICATE_REQUIRED": "it requires a client certificate (etcd.tls.certFile)",
     "Hostname Verification Check failed": "its certificate is for another host name",
+    "Handshake read failed": "the TLS handshake failed; if it does not use TLS, set"
+    " etcd.tls.enabled to false",
+    "Socket closed": "it closed the connection; if it expects TLS, set etcd.tls.enabled to true",
+    "Failed parsing HTTP/2": "it is not etcd; set etcd.endpoints to the addresses for clients",
+    "http2 header with status": "it is not etcd; set etcd.endpoints to the addresses for clients",
+    "Connection refused": "Connection refused; check etcd.endpoints, and that etcd runs",
+    "errors resolving": "its name cannot be resolved; check etcd.endpoints",
     "TSI_PROTOCOL_FAILURE": "its certificate is not trusted (etcd.tls.caFile)",
 }
 
@@ -96,10 +107,11 @@ def to_etcd_error(endpoint: str, code: grpc.StatusCode, details: str) -> EtcdErr
     """Convert a gRPC error."""
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return EtcdError(endpoint, "timed out", ErrorKind.UNKNOWN_OUTCOME)
-    reason = _PREAMBLE.sub("", details) or code.name
+    explained = (words for part, words in _EXPLANATIONS.items() if part in details)
+    reason = next(explained, _PREAMBLE.sub("", details) or code.name)
     for part, kind in _KNOWN_MESSAGES:
         if part in details:
-            return EtcdError(endpoint, _EXPLANATIONS.get(part, reason), kind)
+            return EtcdError(endpoint, reason, kind)
     return EtcdError(
         endpoint, reason, ErrorKind.REJECTED if code in _FINAL else ErrorKind.UNKNOWN_OUTCOME
     )

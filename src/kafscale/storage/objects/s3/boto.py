@@ -25,6 +25,7 @@ from botocore.exceptions import (  # type: ignore[import-untyped]
     CredentialRetrievalError,
     HTTPClientError,
     MetadataRetrievalError,
+    ProfileNotFound,
 )
 from botocore.exceptions import ConnectionError as NotConnectedError
 
@@ -38,12 +39,7 @@ _SESSION_NAME: Final = "kafscale"
 _ATTEMPTS_MAX: Final = 3
 _PASSING_CODES: Final = {"Throttling", "ThrottlingException", "RequestTimeout", "OperationAborted"}
 
-_PASSING_ERRORS: Final = (
-    HTTPClientError,
-    NotConnectedError,
-    CredentialRetrievalError,
-    MetadataRetrievalError,
-)
+_PASSING_ERRORS: Final = (HTTPClientError, CredentialRetrievalError, MetadataRetrievalError)
 
 _PROVIDERS: Final = {
     "env": ("env",),
@@ -70,6 +66,12 @@ _MISSING: Final = {
     "AWS_CONTAINER_CREDENTIALS_FULL_URI is set, as Kubernetes does for a service account with a "
     "role; give the service account a role, or set s3.credentialSource to another source",
 }
+
+_ADVICE: Final = {
+    "AssumeRole": "; check s3.roleArn, and that the credentials may assume it",
+    "AssumeRoleWithWebIdentity": "; check the role of the service account, and s3.stsEndpoint",
+}
+"""What to check if an operation of STS is rejected."""
 
 
 class AccessKeys(NamedTuple):
@@ -245,7 +247,7 @@ class BotoClient:
             connect_timeout=bucket.connect_timeout_ms / 1000,
             read_timeout=bucket.request_timeout_ms / 1000,
             retries={"total_max_attempts": _ATTEMPTS_MAX, "mode": "standard"},
-            s3={"addressing_style": "path" if bucket.path_style else "virtual"},
+            s3={"addressing_style": "path" if bucket.uses_path_style else "virtual"},
         )
         signed = (
             {}
@@ -294,8 +296,15 @@ def _translate_errors(what: str) -> Iterator[None]:
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         passing = status >= 500 or status == 429 or code in _PASSING_CODES
         kind = StoreUnavailableError if passing else OperatingError
-        raise kind(f"{what}: {error.operation_name}: {code}, {message}") from None
+        operation = error.operation_name
+        advice = _ADVICE.get(operation, "")
+        raise kind(f"{what}: {operation}: {code}, {message}{advice}") from None
+    except NotConnectedError as error:
+        reason = f"{error}; check s3.endpoint and s3.stsEndpoint"
+        raise StoreUnavailableError(f"{what}: {reason}") from None
     except _PASSING_ERRORS as error:
         raise StoreUnavailableError(f"{what}: {error}") from None
+    except ProfileNotFound as error:
+        raise ConfigError(f"{what}: {error}; check s3.profile and s3.credentialsFile") from None
     except BotoCoreError as error:
         raise OperatingError(f"{what}: {error}") from None

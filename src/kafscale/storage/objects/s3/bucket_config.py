@@ -6,6 +6,9 @@ sources that are defined by it.
 
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import urlsplit
+
+from kafscale.net.address import is_ip
 
 STANDARD: Final = "STANDARD"
 """The default storage class."""
@@ -19,7 +22,8 @@ class S3Bucket:
     """Name or ARN, `arn:aws:s3:::name`."""
     region: str = "us-east-1"
     endpoint: str = ""
-    path_style: bool = False
+    path_style: bool | None = None
+    """Whether URLs have the bucket in the path. None: only those of an endpoint that is set."""
 
     credential_source: str = "env"
     """Where keys come from, if they are not given: env, file, iam or workload-identity."""
@@ -43,6 +47,21 @@ class S3Bucket:
     concurrency: int = 5
     connect_timeout_ms: int = 5_000
     request_timeout_ms: int = 10_000
+
+    @property
+    def uses_path_style(self) -> bool:
+        """Whether the bucket is in the path of URLs.
+
+        >>> S3Bucket(name="records").uses_path_style
+        False
+        >>> S3Bucket(name="records", endpoint="https://minio:9000").uses_path_style
+        True
+        >>> S3Bucket(name="records", endpoint="http://[::1]:9000", path_style=False).uses_path_style
+        True
+        """
+        if self.endpoint and is_ip(urlsplit(self.endpoint).hostname or ""):
+            return True  # An IP address cannot contain a name.
+        return bool(self.endpoint) if self.path_style is None else self.path_style
 
     @property
     def short_name(self) -> str:

@@ -6,6 +6,7 @@ errors become `StoreUnavailableError`, others fail at once. Only the parsed fiel
 because the rest of a response may contain data that signed the request. Errors say what to do.
 """
 
+import html
 import re
 from typing import Final
 
@@ -26,7 +27,9 @@ _STATUS: Final = re.compile(r"status code: (\d{3})")
 _CODE: Final = re.compile(r"<Code>([\w.]+)</Code>")
 _MESSAGE: Final = re.compile(r"<Message>([^<]*)</Message>")
 _TRANSPORT: Final = re.compile(r"HttpError \{\s*kind: (\w+)")
-_DETAIL: Final = re.compile(r'(?:message|error): "([^"]*)"')
+_DETAIL: Final = re.compile(
+    r'(?:message|error): "([^"]*)"|Invalid(?:Certificate|Message)\(\s*(\w+)|(IncompleteMessage)'
+)
 _NO_KEYS: Final = re.compile(r"credential provider: (\w+): (.*)")
 _BARE_REDIRECT: Final = "Received redirect without LOCATION"
 
@@ -53,6 +56,7 @@ _ADVICE: Final = {
     "AccessDenied": "allow these credentials s3:ListBucket on the bucket, and s3:GetObject, "
     "s3:PutObject and s3:DeleteObject on its objects",
     "InvalidAccessKeyId": _OTHER_KEYS,
+    "XAdminUserNotFound": _OTHER_KEYS,
     "SignatureDoesNotMatch": _OTHER_KEYS,
     "InvalidToken": _OTHER_KEYS,
     "ExpiredToken": "the credentials have expired: provide new ones",
@@ -60,8 +64,33 @@ _ADVICE: Final = {
     "KMS.NotFoundException": _KMS,
     "KMS.DisabledException": _KMS,
     "KMS.KMSInvalidStateException": _KMS,
+    "InvalidBucketName": "correct s3.bucket",
     "NotImplemented": "this server lacks a feature that Kafscale needs; it may be too old",
 }
+
+_STATUS_ADVICE: Final = {
+    400: "check s3.endpoint: it must be that of an S3 server, with http or https as it expects",
+    401: _OTHER_KEYS,
+    403: _OTHER_KEYS,
+    404: "check s3.endpoint: it must be that of an S3 server, without the bucket's name",
+}
+"""For listings, the first requests of a broker, if the code of the response is not known."""
+
+_TLS: Final = "the server does not speak TLS: s3.endpoint must begin with http://"
+_CERTIFICATE: Final = (
+    "the server's certificate is not trusted, or is for another host name; add its CA to those of "
+    "the system, or name a file with it in SSL_CERT_FILE"
+)
+_TRANSPORT_ADVICE: Final = {
+    "dns error": "the server's name cannot be resolved: check s3.endpoint, s3.region and, if it is "
+    "false, s3.pathStyle",
+    "ConnectionRefused": "check s3.endpoint, and that the server runs",
+    "IncompleteMessage": "the server closed the connection; if it expects TLS, s3.endpoint must "
+    "begin with https://",
+    "InvalidContentType": _TLS,
+    "InvalidCertificate": _CERTIFICATE,
+}
+_PERMANENT: Final = (_TLS, _CERTIFICATE)
 
 
 class RangeBeyondEndError(OperatingError):
@@ -86,7 +115,9 @@ def translate(verb: str, key: str, error: Exception) -> OperatingError:
     if status == 404 and verb in _READS and code in _MISSING_OBJECT:
         return ObjectNotFoundError(key)
     if status:
-        return _error_type(status, code)(f"{verb} {key}: {_describe_response(status, code, text)}")
+        return _error_type(status, code)(
+            f"{verb} {key}: {_describe_response(verb, status, code, text)}"
+        )
     return _no_response(f"{verb} {key}", text)
 
 
@@ -97,7 +128,9 @@ def _no_response(what: str, text: str) -> OperatingError:
     if no_keys := _NO_KEYS.search(text):
         passing = no_keys[1] == StoreUnavailableError.__name__
         return (StoreUnavailableError if passing else OperatingError)(f"{what}: {no_keys[2]}")
-    return StoreUnavailableError(f"{what}: {_transport(text)}")
+    advice = next((words for part, words in _TRANSPORT_ADVICE.items() if part in text), "")
+    kind = OperatingError if advice in _PERMANENT else StoreUnavailableError
+    return kind("; ".join(filter(None, (f"{what}: {_transport(text)}", advice))))
 
 
 def _error_type(status: int, code: str) -> type[OperatingError]:
@@ -108,9 +141,10 @@ def _error_type(status: int, code: str) -> type[OperatingError]:
     return StoreUnavailableError if passing else OperatingError
 
 
-def _describe_response(status: int, code: str, text: str) -> str:
-    words = ", ".join(word for word in (f"status {status}", code, _first(_MESSAGE, text)) if word)
-    advice = _ADVICE.get(code)
+def _describe_response(verb: str, status: int, code: str, text: str) -> str:
+    message = html.unescape(_first(_MESSAGE, text)).rstrip(".")
+    words = ", ".join(word for word in (f"status {status}", code, message) if word)
+    advice = _ADVICE.get(code) or (_STATUS_ADVICE.get(status) if verb == "list" else None)
     return f"{words}; {advice}" if advice else words
 
 
@@ -124,4 +158,4 @@ def _transport(text: str) -> str:
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
     match = pattern.search(text)
-    return match.group(1) if match else ""
+    return match[match.lastindex or 0] if match else ""

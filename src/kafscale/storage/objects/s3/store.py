@@ -186,7 +186,7 @@ class S3ObjectStore:
 def _connect(bucket: S3Bucket, credentials: Credentials) -> S3Store:
     options: S3Config = {
         "region": bucket.region,
-        "virtual_hosted_style_request": not bucket.path_style,
+        "virtual_hosted_style_request": not bucket.uses_path_style,
         "unsigned_payload": not bucket.signed_payload,
     }
     if bucket.endpoint:
@@ -215,7 +215,7 @@ def _connect(bucket: S3Bucket, credentials: Credentials) -> S3Store:
 def _address(bucket: S3Bucket) -> str:
     """The endpoint, with the bucket in the host name unless the path contains it."""
     endpoint = bucket.endpoint.rstrip("/")
-    if bucket.path_style:
+    if bucket.uses_path_style:
         return endpoint
     scheme, _, host = endpoint.partition("://")
     return f"{scheme}://{bucket.short_name}.{host}"

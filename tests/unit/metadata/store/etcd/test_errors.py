@@ -74,7 +74,7 @@ def test_known_messages_are_classified(code, details, verdict):
 
 
 def test_error_has_member_and_reason_without_grpc_preamble():
-    error = to_etcd_error("etcd-0:2379", UNAVAILABLE, NO_CONNECTION + "Connection refused")
-    assert str(error) == "etcd at etcd-0:2379: Connection refused"
+    error = to_etcd_error("etcd-0:2379", UNAVAILABLE, NO_CONNECTION + "No route to host")
+    assert str(error) == "etcd at etcd-0:2379: No route to host"
     assert str(to_etcd_error("a", UNAVAILABLE, "")) == "etcd at a: UNAVAILABLE"
     assert isinstance(error, StoreUnavailableError)

@@ -32,6 +32,8 @@ NO_BUCKET = (
 OTHER_REGION = "the bucket is in another region: set s3.region to the bucket's"
 RUN_OUT = "the credentials have expired: provide new ones"
 OTHER_KEY = "check s3.kmsKeyArn, and that the credentials may use that key"
+NOT_RUNNING = "check s3.endpoint, and that the server runs"
+OTHER_SERVER = "check s3.endpoint: it must be that of an S3 server, without the bucket's name"
 
 REFUSED = """Generic S3 error: Error performing PUT http://127.0.0.1:1/b/ns/a in 337µs - HTTP error
 
@@ -135,7 +137,13 @@ NO_KEYS = (
             "put",
             GenericError(REFUSED),
             StoreUnavailableError,
-            "put ns/a: connect failed, Connection refused",
+            f"put ns/a: connect failed, Connection refused; {NOT_RUNNING}",
+        ),
+        (
+            "list",
+            GenericError(answer(404, "NoSuchKey", "&quot;a&quot; is missing.")),
+            OperatingError,
+            f'list ns/a: status 404, NoSuchKey, "a" is missing; {OTHER_SERVER}',
         ),
         (
             "get",
