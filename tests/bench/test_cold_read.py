@@ -8,6 +8,7 @@ import pytest
 from kafscale.records import BatchView, Record, build
 from kafscale.storage.formats import segment
 from kafscale.storage.objects.local.store import LocalObjectStore
+from kafscale.storage.read.read_ahead import ReadAheadLimits
 from unit.storage.engines import NAMESPACE, TOPIC, open_engine
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
@@ -45,7 +46,7 @@ def test_reading_cold_segments(comparisons, scaled, tmp_path, batch_bytes):
     store = LocalObjectStore(tmp_path, fsync=False)
 
     async def scenario() -> dict[str, float]:
-        engine = await open_engine(store, read_ahead=2)
+        engine = await open_engine(store, read_ahead=ReadAheadLimits(2, 8 << 20))
         log = engine.logs.get(TOPIC, 0)
         offset = size_bytes = 0
         started, processor = time.perf_counter(), time.process_time()

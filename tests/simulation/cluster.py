@@ -21,6 +21,7 @@ from kafscale.storage.engine import EngineSettings
 from kafscale.storage.log.config import LogSettings
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.memory import MemoryObjectStore
+from kafscale.storage.read.read_ahead import ReadAheadLimits
 from kafscale.storage.recovery.segment_recovery import PartitionToOpen
 from kafscale.storage.segments.roll_scheduler import RollLimits
 from kafscale.storage.topic_catalog import CatalogTopic, CatalogWriter
@@ -79,7 +80,7 @@ def random_settings(random: Random) -> EngineSettings:
         ),
         blocks_bytes_max=random.choice((500, 1_000_000)),
         indexes_bytes_max=random.choice((1, 1_000_000)),
-        read_ahead=random.randint(0, 3),
+        read_ahead=ReadAheadLimits(random.randint(0, 3), random.choice((1, 10_000_000))),
         index_interval_bytes=random.choice((1, 200, 4096)),
         retention_check_interval_ms=3000,
         producer_expiration_ms=7 * 24 * 3600 * 1000,

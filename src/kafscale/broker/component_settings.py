@@ -6,6 +6,7 @@ from kafscale.config import Config
 from kafscale.groups.group import GroupSettings
 from kafscale.storage.compaction.scheduler import CompactionSettings
 from kafscale.storage.engine import EngineSettings
+from kafscale.storage.read.read_ahead import ReadAheadLimits
 from kafscale.storage.segments.roll_scheduler import RollLimits
 from kafscale.storage.wal.buffer import SealPolicy
 from kafscale.text.units import MINUTE_MS
@@ -36,7 +37,7 @@ def engine_settings(config: Config) -> EngineSettings:
         ),
         blocks_bytes_max=config.cache.segment_cache_bytes,
         indexes_bytes_max=config.cache.index_cache_bytes,
-        read_ahead=config.cache.read_ahead_segments,
+        read_ahead=ReadAheadLimits(config.cache.read_ahead_segments, config.cache.read_ahead_bytes),
         index_interval_bytes=storage.index_interval_bytes,
         retention_check_interval_ms=storage.retention_check_interval_ms,
         producer_expiration_ms=storage.producer_id_expiration_ms,

@@ -26,6 +26,7 @@ from kafscale.storage.objects.layers.leased import LeasedObjectStore
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.block_cache import BlockCache
 from kafscale.storage.read.log_reader import LogReader
+from kafscale.storage.read.read_ahead import ReadAheadLimits
 from kafscale.storage.recovery.log_opener import LogOpener
 from kafscale.storage.recovery.segment_recovery import PartitionToOpen, SegmentRecovery
 from kafscale.storage.segments.newest_timestamps import NewestTimestamps
@@ -60,7 +61,7 @@ class EngineSettings:
     limits: RollLimits
     blocks_bytes_max: int
     indexes_bytes_max: int
-    read_ahead: int
+    read_ahead: ReadAheadLimits
     index_interval_bytes: int
     retention_check_interval_ms: int
     producer_expiration_ms: int
@@ -148,6 +149,7 @@ class StorageEngine:
             self._namespace,
             index_interval_bytes=self._settings.index_interval_bytes,
             save_state=save_state,
+            keep_index=self.reader.keep_index,
             clock=self._clock,
             counters=self.counters,
         )

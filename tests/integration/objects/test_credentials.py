@@ -188,7 +188,7 @@ def test_credential_source_excludes_other_sources(bucket, source, monkeypatch, t
 def test_missing_profile_is_named_in_the_error(bucket, tmp_path):
     path = write_profiles(tmp_path / "credentials", default="from-default")
     absent = replace(bucket, credential_source="file", credentials_file=str(path), profile="absent")
-    with pytest.raises(OperatingError, match="absent"):
+    with pytest.raises(ConfigError, match="absent"):
         sign(absent)
 
 

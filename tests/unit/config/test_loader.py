@@ -44,6 +44,7 @@ cache:
   segmentCacheSize: 2Gi
   indexCacheSize: 256Mi
   readAheadSegments: 3
+  readAheadBytes: 12Mi
 consumer:
   sessionTimeoutMs: 30000
   heartbeatIntervalMs: 3000

@@ -143,6 +143,7 @@ storage.produceSyncFlush      | false        | KAFSCALE_PRODUCE_SYNC_FLUSH
 cache.segmentCacheSize        | 2Gi          | KAFSCALE_CACHE_BYTES KAFSCALE_CACHE_SIZE
 cache.indexCacheSize          | 256Mi        | KAFSCALE_CACHE_INDEX_CACHE_SIZE
 cache.readAheadSegments       | 3            | KAFSCALE_READAHEAD_SEGMENTS
+cache.readAheadBytes          | 12Mi         | KAFSCALE_CACHE_READ_AHEAD_BYTES
 consumer.sessionTimeoutMs     | 30000        | KAFSCALE_CONSUMER_SESSION_TIMEOUT_MS
 consumer.heartbeatIntervalMs  | 3000         | KAFSCALE_CONSUMER_HEARTBEAT_INTERVAL_MS
 consumer.rebalanceTimeoutMs   | 60000        | KAFSCALE_CONSUMER_REBALANCE_TIMEOUT_MS

@@ -17,6 +17,7 @@ from kafscale.storage.log.state.segment_list import SegmentList
 from kafscale.storage.log.state.tail import TailMemory
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
+from kafscale.storage.read.read_ahead import ReadAheadLimits
 from kafscale.storage.recovery.segment_recovery import PartitionToOpen
 from kafscale.storage.segments.roll_scheduler import RollLimits
 from kafscale.storage.segments.segment_writer import RollReason
@@ -67,7 +68,7 @@ def engine_settings(**changes: Any) -> EngineSettings:
         ),
         "blocks_bytes_max": 100_000_000,
         "indexes_bytes_max": 10_000_000,
-        "read_ahead": 0,
+        "read_ahead": ReadAheadLimits(0, 0),
         "index_interval_bytes": 4096,
         "retention_check_interval_ms": 300_000,
         "producer_expiration_ms": 10**9,

@@ -117,7 +117,7 @@ _BROKER_CONFIGS = (
         "kafscale.readahead.segments",
         "cache.readAheadSegments",
         ConfigType.INT,
-        "How many blocks are read ahead of a sequential reader.",
+        "How many segments are read ahead of a sequential reader.",
     ),
     _BrokerConfig(
         "kafscale.s3.bucket",

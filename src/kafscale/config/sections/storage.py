@@ -119,8 +119,14 @@ class Cache:
     read_ahead_segments: int = setting(
         3, Integer(0, 1000), variables=("KAFSCALE_READAHEAD_SEGMENTS",)
     )
-    """How many 4 MiB blocks are prefetched for a sequential reader. 3 hide the latency of the
-    store; 0 disables read-ahead."""
+    """How many segments after the one that is read are prefetched for a sequential reader, as far
+    as `cache.readAheadBytes` allows. 3 hide the latency of the store if segments are small; 0
+    disables read-ahead."""
+
+    read_ahead_bytes: int = setting(12 * MIB, Size(0, 16 * GIB))
+    """How many bytes are prefetched for a sequential reader, in this segment and the next ones, in
+    blocks of 4 MiB. 12 MiB hide the latency of the store; fifty concurrent readers prefetch 600
+    MiB."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,6 +39,7 @@ from kafscale.records.batch import MAGIC as BATCH_MAGIC
 from kafscale.records.checksum import Buffer, crc32c
 from kafscale.records.compression import CODEC_MASK
 from kafscale.storage.formats import index
+from kafscale.storage.formats.index import Index
 
 MAGIC: Final = b"KAFS"
 END_MAGIC: Final = b"END!"
@@ -104,6 +105,7 @@ class Built(msgspec.Struct, frozen=True, gc=False):
     last_offset: int
     count: int
     max_timestamp_ms: int
+    entries: Index
     index: bytes
 
 
@@ -237,6 +239,7 @@ class Builder:
             last_offset=footer.last_offset,
             count=header.count,
             max_timestamp_ms=self._max_timestamp_ms,
+            entries=finished,
             index=finished.encode(),
         )
 

@@ -59,6 +59,13 @@ class LoadingCache(Generic[Key, Value]):
             self._loads[key] = load
         return load
 
+    def put(self, key: Key, value: Value) -> None:
+        """Cache a value that need not be loaded; one that is being loaded is older."""
+        self._loads.pop(key, None)
+        if (former := self._values.pop(key, None)) is not None:
+            self.size_bytes -= self._cost(former)
+        self._add(key, value)
+
     def limit(self, bytes_max: int) -> None:
         """Change the size limit."""
         self._bytes_max = bytes_max
@@ -87,10 +94,13 @@ class LoadingCache(Generic[Key, Value]):
                 del self._loads[key]
         if not is_current:
             return value  # Discarded while loading; the object may have changed.
+        self._add(key, value)
+        return value
+
+    def _add(self, key: Key, value: Value) -> None:
         self._values[key] = value
         self.size_bytes += self._cost(value)
         self._evict()
-        return value
 
     def _evict(self) -> None:
         while self.size_bytes > self._bytes_max and len(self._values) > 1:

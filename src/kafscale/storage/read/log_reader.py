@@ -34,6 +34,7 @@ from kafscale.storage.read.block import BLOCK_BYTES, BatchPlace, Block, is_verif
 from kafscale.storage.read.block_cache import BlockCache
 from kafscale.storage.read.damaged_segments import DamagedSegments
 from kafscale.storage.read.loading_cache import LoadingCache
+from kafscale.storage.read.read_ahead import ReadAheadLimits, following_blocks
 
 logger = get_logger(__name__)
 
@@ -59,14 +60,14 @@ class LogReader:
         blocks: BlockCache,
         *,
         indexes_bytes_max: int,
-        read_ahead: int,
+        read_ahead: ReadAheadLimits,
         index_interval_bytes: int,
         counters: StorageCounters,
     ) -> None:
         self._store = store
         self._namespace = namespace
         self._blocks = blocks
-        self._read_ahead_blocks = read_ahead
+        self._read_ahead_limits = read_ahead
         self._index_interval_bytes = index_interval_bytes
         self._damaged = DamagedSegments(store, namespace, self.forget, counters)
         self._indexes: LoadingCache[str, Index] = LoadingCache(
@@ -139,18 +140,22 @@ class LogReader:
         if log.in_tail(offset) or not len(log.segments):
             return True
         segment = log.segments[log.segments.find(offset)]
-        entries = self._indexes.get(self._index_key(log, segment))
+        entries = self._indexes.get(self._index_key(log, segment.base_offset))
         return entries is not None and self._blocks.contains(
             self._key(log, segment), entries.positions[entries.find(offset)]
         )
 
     async def index(self, log: PartitionLog, segment: Segment) -> Index:
         """The index of a segment."""
-        key = self._index_key(log, segment)
+        key = self._index_key(log, segment.base_offset)
         cached = self._indexes.get(key)
         if cached is not None:
             return cached
         return await self._indexes.load(key, lambda: self._load_index(log, segment))
+
+    def keep_index(self, log: PartitionLog, base_offset: int, entries: Index) -> None:
+        """Cache the index of a segment that was just written, so that no reader fetches it."""
+        self._indexes.put(self._index_key(log, base_offset), entries)
 
     async def batches(self, log: PartitionLog, segment: Segment, position: int) -> list[BatchView]:
         """The batches of a segment from a position: about one block, but at least one batch."""
@@ -313,22 +318,17 @@ class LogReader:
         return _BatchRange(position, end, base_offset, base_offset + last_offset_delta + 1)
 
     def _read_ahead(self, log: PartitionLog, segment: Segment, position: int) -> None:
-        """Prefetch the blocks that follow, in this segment and the next ones."""
-        segments = log.segments
-        number = segments.find(segment.base_offset)
-        block = position // BLOCK_BYTES
-        for _ in range(self._read_ahead_blocks):
-            block += 1
-            if block * BLOCK_BYTES >= segment.size_bytes:
-                number, block = number + 1, 0
-                if number >= len(segments):
-                    break
-                segment = segments[number]
-            self._blocks.prefetch(self._key(log, segment), block)
+        """Prefetch what follows, in this segment and the next ones."""
+        limits = self._read_ahead_limits
+        for following, block in following_blocks(log.segments, segment, position, limits):
+            self._blocks.prefetch(self._key(log, following), block)
+            index_key = self._index_key(log, following.base_offset)
+            if not block and index_key not in self._indexes:
+                self._indexes.start(index_key, partial(self._load_index, log, following))
 
     async def _load_index(self, log: PartitionLog, segment: Segment) -> Index:
         """Load the stored index; if it is missing or damaged, rebuild it from the segment."""
-        key = self._index_key(log, segment)
+        key = self._index_key(log, segment.base_offset)
         swap_count = log.swap_count
         try:
             return index.decode(key, await self._store.get(key), segment.size_bytes)
@@ -358,10 +358,8 @@ class LogReader:
         except OperatingError as error:
             logger.warning("index not written", key=key, error=str(error))
 
-    def _index_key(self, log: PartitionLog, segment: Segment) -> str:
-        return object_keys.index_key(
-            self._namespace, log.directory, log.partition, segment.base_offset
-        )
+    def _index_key(self, log: PartitionLog, base_offset: int) -> str:
+        return object_keys.index_key(self._namespace, log.directory, log.partition, base_offset)
 
     def _key(self, log: PartitionLog, segment: Segment) -> str:
         return object_keys.segment_key(

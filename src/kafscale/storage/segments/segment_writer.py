@@ -28,6 +28,7 @@ from kafscale.records.checksum import Buffer
 from kafscale.storage import quarantine
 from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import index, object_keys, segment
+from kafscale.storage.formats.index import Index
 from kafscale.storage.formats.index_section import EPOCHS_SECTION, PRODUCERS_SECTION
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.tail import Unrolled
@@ -78,6 +79,7 @@ class RolledSegment(msgspec.Struct, frozen=True, gc=False):
     next_offset: int
     size_bytes: int
     max_timestamp_ms: int
+    entries: Index
     index: bytes
 
     @classmethod
@@ -87,6 +89,7 @@ class RolledSegment(msgspec.Struct, frozen=True, gc=False):
             built.last_offset + 1,
             built.size_bytes,
             built.max_timestamp_ms,
+            built.entries,
             built.index,
         )
 
@@ -116,13 +119,16 @@ class SegmentWriter:
         *,
         index_interval_bytes: int,
         save_state: Callable[[PartitionLog], Awaitable[None]],
+        keep_index: Callable[[PartitionLog, int, Index], None],
         clock: Callable[[], int],
         counters: StorageCounters,
     ) -> None:
+        """`keep_index` gets the index of each segment with its base offset, for readers."""
         self._store = store
         self._namespace = namespace
         self._index_interval_bytes = index_interval_bytes
         self._save_state = save_state
+        self._keep_index = keep_index
         self._clock = clock
         self._counters = counters
         self._builds = asyncio.Semaphore(PARALLEL_BUILDS_MAX)
@@ -179,6 +185,7 @@ class SegmentWriter:
             rolled.max_timestamp_ms,
             self._clock(),
         )
+        self._keep_index(log, rolled.base_offset, rolled.entries)
         return rolled
 
     async def save(self, log: PartitionLog) -> None:
@@ -256,6 +263,7 @@ class SegmentWriter:
             next_offset,
             len(data),
             max(batch.max_timestamp_ms for batch in existing.batches),
+            adopted,
             adopted.encode(),
         )
 

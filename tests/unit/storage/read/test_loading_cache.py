@@ -123,6 +123,22 @@ def test_value_discarded_while_loading_is_not_cached():
     simulate(scenario)
 
 
+def test_value_that_is_put_replaces_an_older_one():
+    async def scenario():
+        cache = new_cache()
+        reading = asyncio.ensure_future(cache.load("a", Loader(b"old")))
+        await asyncio.sleep(0.5)
+        cache.put("a", b"newer")
+        assert await reading == b"old"
+        cache.put("a", b"new")
+        assert await cache.load("a", Loader(b"unused")) == b"new"
+        assert cache.size_bytes == 3
+        cache.put("b", bytes(99))
+        assert cache.get("a") is None, "the size is limited"
+
+    simulate(scenario)
+
+
 def test_clear_fails_waiting_readers():
     async def scenario():
         cache = new_cache()

@@ -12,6 +12,7 @@ from kafscale.errors import DamagedRecordsError, NotOwnerError, OffsetOutOfRange
 from kafscale.records import Codec, batch, split
 from kafscale.storage.formats import object_keys, segment
 from kafscale.storage.read.damaged_segments import PAUSE_SECONDS
+from kafscale.storage.read.read_ahead import ReadAheadLimits
 from unit.storage.engines import (
     NAMESPACE,
     TOPIC,
@@ -37,6 +38,7 @@ async def cold(store, records: int = 6, **changes):
     log = engine.logs.get(TOPIC, 0)
     while log.tail.evict():
         pass
+    engine.reader.forget(f"{NAMESPACE}/")
     return engine, log
 
 
@@ -87,10 +89,13 @@ def test_fifty_readers_fetch_a_cold_segment_once():
 def test_sequential_reader_finds_the_next_segments_prefetched():
     async def scenario():
         store = CountingStore()
-        engine, log = await cold(store, read_ahead=2)
+        engine, log = await cold(store, read_ahead=ReadAheadLimits(2, 1 << 20))
+        store.requests.clear()
         await engine.reader.read(log, 0, 10, first=True)
         await asyncio.sleep(1)
-        assert store.requests["get_range"] == 3
+        assert store.requests == {"get": 3, "get_range": 3}
+        assert await read_offsets(engine) == list(range(6))
+        assert store.requests == {"get": 3, "get_range": 3}
 
     simulate(scenario)
 
@@ -144,13 +149,31 @@ def test_index_that_cannot_be_written_back_is_used():
 
 def test_is_cached_predicts_whether_the_store_is_needed():
     async def scenario():
-        engine, log = await cold(memory_store(), read_ahead=0)
+        engine, log = await cold(memory_store())
         await append(engine, b"tail")
         assert engine.reader.is_cached(log, 6), "the tail is memory"
         assert not engine.reader.is_cached(log, 0)
         await engine.reader.read(log, 0, 10, first=True)
         assert engine.reader.is_cached(log, 0)
         assert not engine.reader.is_cached(log, 4), "another segment"
+
+    simulate(scenario)
+
+
+def test_index_that_was_just_written_is_not_fetched():
+    """R-12."""
+
+    async def scenario():
+        store = CountingStore()
+        engine, log = await cold(store)
+        for value in (b"6", b"7"):
+            await append(engine, value)
+        await roll(engine)
+        while log.tail.evict():
+            pass
+        store.requests.clear()
+        assert await read_offsets(engine, 6) == [6, 7]
+        assert store.requests == {"get_range": 1}
 
     simulate(scenario)
 
