@@ -111,7 +111,7 @@ def test_short_outage_only_delays_producers(start_broker, s3):
 
 def test_outage_serves_records_in_memory_only(start_broker, s3):
     """Other reads fail at once with KAFKA_STORAGE_ERROR, and succeed after the outage."""
-    settings = broker_settings(s3.bucket) | {"s3_health_window_sec": "4", "s3_max_retries": "0"}
+    settings = broker_settings(s3.bucket) | {"s3_health_window_sec": "4", "s3_max_retries": "1"}
     broker = start_broker(**settings, segment_bytes="65536", storage_wal_puts_per_second="1000")
     with Wire(broker.port) as wire:
         for topic in ("cold", "warm"):

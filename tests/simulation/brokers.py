@@ -53,7 +53,7 @@ class Broker:
         topics: Any = SimpleNamespace(by_id=cluster.metadata.topics)
         self._states = PartitionStateStore(self.metadata, topics, self._guards, clock=self.clock_ms)
         random = Random(cluster.random.getrandbits(32))
-        retrying = RetryingObjectStore(store, retries_max=random.randint(0, 3), random=random)
+        retrying = RetryingObjectStore(store, attempts_max=random.randint(1, 4), random=random)
         optional: dict[str, Any] = (
             {"is_lease_valid": lambda: self.has_lease} if _CHECKS_LEASE else {}
         )

@@ -164,7 +164,7 @@ class NodeProcess:
         self._random = Random(cluster.random.getrandbits(32))
         self._remote = RemoteObjectStore(self.objects, cluster.processes)
         self._retrying = RetryingObjectStore(
-            self._remote, retries_max=CONFIG.s3.retries_max, random=self._random
+            self._remote, attempts_max=CONFIG.s3.attempts_max, random=self._random
         )
         self.topic_store = TopicStore(self.metadata, namespace=NAMESPACE)
         self.cache = ClusterCache(self.metadata)

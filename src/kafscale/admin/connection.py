@@ -73,7 +73,7 @@ class ClusterConnections:
                 await local.close()
             return
         bucket = factory.bucket(self.config)
-        async with factory.open_bucket(bucket, retries_max=s3.retries_max) as store:
+        async with factory.open_bucket(bucket, attempts_max=s3.attempts_max) as store:
             yield store
 
     @property

@@ -48,6 +48,11 @@ def _stores(config: Config) -> Iterator[str]:
                 f"s3.pathStyle is false, but {path} is an IP address, which cannot contain the "
                 "bucket's name; remove s3.pathStyle, or set a host name"
             )
+    if s3.kms_key_arn and s3.server_side_encryption != "bucket":
+        yield (
+            f"s3.kmsKeyArn and s3.serverSideEncryption {s3.server_side_encryption} are both set: "
+            "an object has one kind of encryption; remove one of them"
+        )
     only_with_bucket = {
         "s3.endpoint": s3.endpoint,
         "s3.kmsKeyArn": s3.kms_key_arn,

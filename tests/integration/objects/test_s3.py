@@ -244,6 +244,36 @@ def test_kms_bucket_key_is_enabled():
     asyncio.run(scenario())
 
 
+def test_uploads_request_encryption_if_configured():
+    """S-04: reads must not, because servers refuse the header there."""
+
+    async def scenario():
+        async with scripted_server(response(200)) as server:
+            encrypted = replace(BUCKET, endpoint=server.url, server_side_encryption="AES256")
+            store = S3ObjectStore(encrypted)
+            with pytest.raises(OperatingError):  # The scripted response lacks an ETag.
+                await store.put("ns/key", [b"x"])
+            await store.get("ns/key")
+            put, get = (request.lower() for request in server.requests)
+            assert "x-amz-server-side-encryption: aes256\r\n" in put
+            assert "x-amz-server-side-encryption" not in get
+            await store.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("create", [True, False], ids=["one request", "multipart"])
+def test_real_server_accepts_encryption(real_bucket, namespace, create):
+    store = S3ObjectStore(replace(real_bucket, server_side_encryption="AES256"))
+
+    async def scenario():
+        await store.put(f"{namespace}/a", [bytes(6_000_000)], create=create)
+        assert await store.get(f"{namespace}/a") == bytes(6_000_000)
+        await store.close()
+
+    asyncio.run(scenario())
+
+
 def test_unset_options_send_no_headers():
     """A server may not support storage classes; the bucket has a default encryption."""
 

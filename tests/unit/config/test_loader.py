@@ -28,6 +28,9 @@ s3:
   partSize: 5242880
   concurrency: 5
   maxRetries: 3
+  maxIdleConnections: 100
+  idleTimeout: 90s
+  serverSideEncryption: bucket
 etcd:
   endpoints: []
   dialTimeout: 5s

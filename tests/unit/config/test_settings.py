@@ -85,6 +85,7 @@ s3.region                     | us-east-1    | KAFSCALE_S3_REGION
 s3.endpoint                   |              | KAFSCALE_S3_ENDPOINT
 s3.pathStyle                  |              | KAFSCALE_S3_PATH_STYLE
 s3.kmsKeyArn                  |              | KAFSCALE_S3_KMS_ARN
+s3.serverSideEncryption       | bucket       | KAFSCALE_S3_SERVER_SIDE_ENCRYPTION
 s3.storageClass               | STANDARD     | KAFSCALE_S3_STORAGE_CLASS
 s3.createBucket               | false        | KAFSCALE_S3_CREATE_BUCKET
 s3.manageLifecycle            | false        | KAFSCALE_S3_MANAGE_LIFECYCLE
@@ -100,6 +101,8 @@ s3.namespace                  | default      | KAFSCALE_S3_NAMESPACE
 s3.partSize                   | 5242880      | KAFSCALE_S3_PART_SIZE
 s3.concurrency                | 5            | KAFSCALE_S3_CONCURRENCY
 s3.maxRequests                | 64           | KAFSCALE_S3_MAX_REQUESTS
+s3.maxIdleConnections         | 100          | KAFSCALE_S3_MAX_IDLE_CONNECTIONS
+s3.idleTimeout                | 1m30s        | KAFSCALE_S3_IDLE_TIMEOUT
 s3.connectTimeout             | 5s           | KAFSCALE_S3_CONNECT_TIMEOUT
 s3.requestTimeout             | 10s          | KAFSCALE_S3_REQUEST_TIMEOUT
 s3.maxRetries                 | 3            | KAFSCALE_S3_MAX_RETRIES

@@ -62,6 +62,14 @@ MECHANISMS = {"KAFSCALE_SASL_ENABLED_MECHANISMS": "SCRAM-SHA-512"}
             {"KAFSCALE_ETCD_USERNAME": "me", "KAFSCALE_ETCD_PASSWORD": "secret"},
             "etcd.username or etcd.tls.enabled is set, but etcd.endpoints is not",
         ),
+        (
+            BUCKET
+            | {
+                "KAFSCALE_S3_KMS_ARN": "arn:aws:kms",
+                "KAFSCALE_S3_SERVER_SIDE_ENCRYPTION": "AES256",
+            },
+            "s3.kmsKeyArn and s3.serverSideEncryption AES256 are both set",
+        ),
         *(
             (
                 BUCKET | {variable: "http://10.0.0.1:9000", "KAFSCALE_S3_PATH_STYLE": "false"},

@@ -61,6 +61,11 @@ class S3:
     """The KMS key for server-side encryption. Empty, the default, leaves encryption to the bucket's
     settings, which usually means keys that S3 manages; the broker logs a warning at start."""
 
+    server_side_encryption: str = setting("bucket", Choice(("bucket", "AES256")))
+    """Whether uploads request encryption with keys of the store (SSE-S3) if there is no KMS key.
+    `bucket`, the default, leaves it to the bucket's settings, which on AWS are at least SSE-S3, and
+    may be a KMS key that AES256 would override; MinIO rejects AES256 unless it has a KMS."""
+
     storage_class: str = setting(
         "STANDARD", Text(f"one of {', '.join(_STORAGE_CLASSES)}", "|".join(_STORAGE_CLASSES))
     )
@@ -125,6 +130,14 @@ class S3:
     """The maximum number of concurrent requests; others wait. 64 are enough for a bucket with a
     latency of 50 ms. Some are reserved for the WAL, because producers wait for it."""
 
+    idle_connections_max: int = setting(100, Integer(0, 10_000), key="maxIdleConnections")
+    """How many idle connections to the object store are kept for later requests. 100 are more than
+    `s3.maxRequests`, so that no request waits for a TLS handshake."""
+
+    idle_timeout_ms: int = setting(90 * SECOND_MS, _TIMEOUT, key="idleTimeout")
+    """How long an idle connection is kept. 90s are less than most servers and load balancers
+    allow."""
+
     connect_timeout_ms: int = setting(5 * SECOND_MS, _TIMEOUT, key="connectTimeout")
     """The timeout of connections to the object store. 5s tolerate a few lost packets."""
 
@@ -132,9 +145,9 @@ class S3:
     """The timeout of a request, plus one second for every MiB that it transfers. After 10s without
     a response a retry is more likely to succeed."""
 
-    retries_max: int = setting(3, Integer(0, 100), key="maxRetries")
-    """How often a failed request is retried. 3 retries hide a transient error, and a real outage
-    still becomes visible."""
+    attempts_max: int = setting(3, Integer(1, 100), key="maxRetries")
+    """How often a request is sent in all before it counts as failed; 1 disables retries. 3 attempts
+    hide a transient error, and a real outage still becomes visible."""
 
     read_bucket: str = setting("", _BUCKET)
     """A replica of the bucket to read from, for example in a nearer region. Empty, the default,

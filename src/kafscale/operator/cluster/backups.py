@@ -24,7 +24,7 @@ from kafscale.storage.objects.s3.bucket_config import S3Bucket
 from kafscale.storage.objects.s3.store import S3ObjectStore
 from kafscale.storage.objects.store import ObjectStore
 
-RETRIES_MAX: Final = 3
+ATTEMPTS_MAX: Final = 3
 
 
 class BackupState(msgspec.Struct, frozen=True):
@@ -134,7 +134,7 @@ class BackupReconciler:
     async def _store(self, bucket: S3Bucket) -> ObjectStore:
         store = S3ObjectStore(bucket)
         await store.authenticate()
-        return RetryingObjectStore(store, retries_max=RETRIES_MAX, random=self._random)
+        return RetryingObjectStore(store, attempts_max=ATTEMPTS_MAX, random=self._random)
 
     async def _bucket(self, cluster: Cluster) -> S3Bucket:
         return await self._buckets.bucket_config(cluster, cluster.spec.snapshots_s3)

@@ -26,7 +26,7 @@ DEFAULT_NAMESPACE: Final = "default"
 REQUESTS_MAX: Final = 32
 """The maximum number of concurrent requests of one task."""
 
-RETRIES_MAX: Final = 8
+ATTEMPTS_MAX: Final = 9
 
 _S3_URL: Final = re.compile(r"s3[an]?://([^/]+)/?(.*)")
 _SETTINGS: Final = {
@@ -105,7 +105,7 @@ class Location:
         if self.bucket is None:
             return LocalObjectStore(Path(self.directory), shared=True)
         limited = LimitedObjectStore(S3ObjectStore(self.bucket), requests_max=REQUESTS_MAX)
-        return RetryingObjectStore(limited, retries_max=RETRIES_MAX, random=Random())  # noqa: S311
+        return RetryingObjectStore(limited, attempts_max=ATTEMPTS_MAX, random=Random())  # noqa: S311
 
 
 def _settings(options: Mapping[str, str]) -> dict[str, Any]:

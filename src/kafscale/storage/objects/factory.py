@@ -47,7 +47,7 @@ def create_store(
         )
     main = S3ObjectStore(bucket(config), is_archived=_is_archived)
     observed = ObservedObjectStore(main, on_operation)
-    retrying = RetryingObjectStore(observed, retries_max=s3.retries_max, random=random)
+    retrying = RetryingObjectStore(observed, attempts_max=s3.attempts_max, random=random)
 
     async def check() -> None:
         await main.authenticate()
@@ -62,7 +62,7 @@ def create_store(
         reserved_count=min(config.storage.wal_uploads_max + 1, s3.requests_max // 2),
         is_urgent=_urgency(s3.namespace),
     )
-    return RetryingObjectStore(limited, retries_max=s3.retries_max, random=random), check
+    return RetryingObjectStore(limited, attempts_max=s3.attempts_max, random=random), check
 
 
 def describe_objects(config: Config) -> str:
@@ -75,14 +75,14 @@ def describe_objects(config: Config) -> str:
 
 
 @asynccontextmanager
-async def open_bucket(bucket: S3Bucket, *, retries_max: int) -> AsyncIterator[ObjectStore]:
+async def open_bucket(bucket: S3Bucket, *, attempts_max: int) -> AsyncIterator[ObjectStore]:
     """Open a bucket for tools and jobs; closed at the end of the block."""
     store = S3ObjectStore(bucket)
     try:
         await store.authenticate()
         yield RetryingObjectStore(
             store,
-            retries_max=retries_max,
+            attempts_max=attempts_max,
             random=Random(),  # noqa: S311 - jitter for retries, no security.
         )
     finally:
@@ -113,9 +113,12 @@ def bucket(config: Config) -> S3Bucket:
         role_arn=s3.role_arn,
         sts_endpoint=s3.sts_endpoint,
         kms_key_arn=s3.kms_key_arn,
+        server_side_encryption=s3.server_side_encryption,
         storage_class=s3.storage_class,
         part_bytes=s3.part_bytes,
         concurrency=s3.concurrency,
+        idle_connections_max=s3.idle_connections_max,
+        idle_timeout_ms=s3.idle_timeout_ms,
         connect_timeout_ms=s3.connect_timeout_ms,
         request_timeout_ms=s3.request_timeout_ms,
     )

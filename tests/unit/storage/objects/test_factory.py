@@ -31,6 +31,8 @@ ENVIRON = {
     "KAFSCALE_S3_STORAGE_CLASS": "STANDARD_IA",
     "KAFSCALE_S3_PART_SIZE": "6Mi",
     "KAFSCALE_S3_CONCURRENCY": "7",
+    "KAFSCALE_S3_MAX_IDLE_CONNECTIONS": "8",
+    "KAFSCALE_S3_IDLE_TIMEOUT": "9s",
     "KAFSCALE_S3_CONNECT_TIMEOUT": "3s",
     "KAFSCALE_S3_REQUEST_TIMEOUT": "4s",
 }
@@ -48,6 +50,8 @@ BUCKET = S3Bucket(
     storage_class="STANDARD_IA",
     part_bytes=6 * 1024 * 1024,
     concurrency=7,
+    idle_connections_max=8,
+    idle_timeout_ms=9000,
     connect_timeout_ms=3000,
     request_timeout_ms=4000,
 )
@@ -60,9 +64,14 @@ def test_all_settings_are_passed_on():
         "KAFSCALE_S3_CREDENTIAL_SOURCE": "file",
         "KAFSCALE_S3_CREDENTIALS_FILE": "/etc/keys",
         "KAFSCALE_S3_PROFILE": "kafscale",
+        "KAFSCALE_S3_SERVER_SIDE_ENCRYPTION": "AES256",
     }
     assert factory.bucket(load(environ)) == S3Bucket(
-        name="records", credential_source="file", credentials_file="/etc/keys", profile="kafscale"
+        name="records",
+        credential_source="file",
+        credentials_file="/etc/keys",
+        profile="kafscale",
+        server_side_encryption="AES256",
     )
 
 
@@ -206,7 +215,7 @@ def test_lost_responses_do_not_mislead_the_probe():
     async def scenario():
         rule = Rule(fault=Fault.RESPONSE_LOST, operations=frozenset({"put"}), times_max=1)
         faulty = FaultyObjectStore(MemoryObjectStore(), [rule], random=Random(1))
-        store = RetryingObjectStore(faulty, retries_max=3, random=Random(2), sleep=no_time)
+        store = RetryingObjectStore(faulty, attempts_max=3, random=Random(2), sleep=no_time)
         await probe_guarantees(store, "ns", Random(3))
 
     asyncio.run(scenario())

@@ -305,7 +305,7 @@ def test_changes_that_take_effect_late_do_not_undo_later_ones(seconds):
     async def scenario():
         inner, metadata = memory_store(), FakeMetadataStore()
         faulty = FaultyObjectStore(inner, random=Random(seconds))
-        store = RetryingObjectStore(faulty, retries_max=3, random=Random(1))
+        store = RetryingObjectStore(faulty, attempts_max=3, random=Random(1))
         engine, log = await engine_with_segments(store, metadata)
         faulty.rules = [
             Rule(

@@ -325,7 +325,7 @@ def test_object_that_comes_back_late_hides_nothing(sequence, late_seconds):
     async def scenario():
         objects, epochs = memory_store(), Epochs()
         faulty = FaultyObjectStore(objects, random=Random(0))
-        store = RetryingObjectStore(faulty, retries_max=3, random=Random(0))
+        store = RetryingObjectStore(faulty, attempts_max=4, random=Random(0))
         faulty.rules.append(
             Rule(
                 fault=Fault.APPLIED_LATER,

@@ -199,7 +199,7 @@ async def open_snapshots(
         path_style=None if location.endpoint else configured.path_style,
         storage_class=STANDARD,
     )
-    async with factory.open_bucket(bucket, retries_max=config.s3.retries_max) as store:
+    async with factory.open_bucket(bucket, attempts_max=config.s3.attempts_max) as store:
         yield SnapshotStore(store, location.prefix or f"{PREFIX}/{config.s3.namespace}", clock)
 
 

@@ -1,7 +1,7 @@
 """Retries: an object store that hides transient errors.
 
-Invariants: only `StoreUnavailableError` is retried, at most `retries_max` times, after the pauses
-of `Backoff`, which can be cancelled.
+Invariants: only `StoreUnavailableError` is retried, so that a request is sent `attempts_max`
+times at most, after the pauses of `Backoff`, which can be cancelled.
 
 Conditional PUTs are retried as well. If a retry finds that the key exists, or that its object has
 changed, an earlier attempt may have done that: the object is read back, and if it is identical, the
@@ -26,19 +26,19 @@ _Result = TypeVar("_Result")
 class RetryingObjectStore:
     """Retries the requests to another store."""
 
-    __slots__ = ("_inner", "_random", "_retries_max", "_sleep")
+    __slots__ = ("_attempts_max", "_inner", "_random", "_sleep")
 
     def __init__(
         self,
         inner: ObjectStore,
         *,
-        retries_max: int,
+        attempts_max: int,
         random: Random,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        assert retries_max >= 0
+        assert attempts_max > 0
         self._inner = inner
-        self._retries_max = retries_max
+        self._attempts_max = attempts_max
         self._random = random
         self._sleep = sleep
 
@@ -60,7 +60,7 @@ class RetryingObjectStore:
                     return None
                 raise
             except StoreUnavailableError:
-                if backoff.tries == self._retries_max:
+                if backoff.tries + 1 >= self._attempts_max:
                     raise
             await self._sleep(backoff.next_seconds())
 
@@ -89,7 +89,7 @@ class RetryingObjectStore:
                         backoff.reset()
                         yield new
             except StoreUnavailableError:
-                if backoff.tries == self._retries_max:
+                if backoff.tries + 1 >= self._attempts_max:
                     raise
             else:
                 return
@@ -107,6 +107,6 @@ class RetryingObjectStore:
             try:
                 return await request()
             except StoreUnavailableError:
-                if backoff.tries == self._retries_max:
+                if backoff.tries + 1 >= self._attempts_max:
                     raise
             await self._sleep(backoff.next_seconds())

@@ -12,6 +12,8 @@ from kafscale.net.address import is_ip
 
 STANDARD: Final = "STANDARD"
 """The default storage class."""
+BUCKET_DEFAULT: Final = "bucket"
+"""Leaves encryption to the bucket's settings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,8 @@ class S3Bucket:
     sts_endpoint: str = ""
 
     kms_key_arn: str = ""
+    server_side_encryption: str = BUCKET_DEFAULT
+    """Without a KMS key: `bucket`, or the algorithm that uploads request."""
     storage_class: str = STANDARD
     """The storage class of archived objects; all others use the default."""
     signed_payload: bool = False
@@ -45,6 +49,8 @@ class S3Bucket:
 
     part_bytes: int = 5 * 1024 * 1024
     concurrency: int = 5
+    idle_connections_max: int = 100
+    idle_timeout_ms: int = 90_000
     connect_timeout_ms: int = 5_000
     request_timeout_ms: int = 10_000
 

@@ -23,7 +23,7 @@ from obstore.store import S3Store
 
 from kafscale.errors import StoreUnavailableError
 from kafscale.records.checksum import Buffer
-from kafscale.storage.objects.s3.bucket_config import STANDARD, S3Bucket
+from kafscale.storage.objects.s3.bucket_config import BUCKET_DEFAULT, STANDARD, S3Bucket
 from kafscale.storage.objects.s3.credentials import Credentials, credentials_for
 from kafscale.storage.objects.s3.errors import CLIENT_ERRORS, RangeBeyondEndError, translate
 from kafscale.storage.objects.store import PAGE_KEYS, ObjectInfo, check_key, check_prefix, is_key
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from obstore.store import S3Config
 
 _CONTENT_TYPE: Final = "application/octet-stream"
-_IDLE_CONNECTIONS_MAX: Final = 100
-_IDLE_S: Final = 90
 
 _THROUGHPUT_MIN: Final = 1024 * 1024
 """Bytes per second below which a transfer counts as stuck; extends the timeout of large objects."""
@@ -197,6 +195,8 @@ def _connect(bucket: S3Bucket, credentials: Credentials) -> S3Store:
         options["sse_kms_key_id"] = bucket.kms_key_arn
         # Otherwise every object would cause a request to KMS, at extra cost.
         options["sse_bucket_key_enabled"] = True
+    elif bucket.server_side_encryption != BUCKET_DEFAULT:
+        options["server_side_encryption"] = bucket.server_side_encryption
     return S3Store(
         bucket.short_name,
         config=options,
@@ -204,8 +204,8 @@ def _connect(bucket: S3Bucket, credentials: Credentials) -> S3Store:
             "allow_http": bucket.endpoint.startswith("http://"),
             "connect_timeout": timedelta(milliseconds=bucket.connect_timeout_ms),
             "timeout": _CLIENT_TIMEOUT,
-            "pool_max_idle_per_host": str(_IDLE_CONNECTIONS_MAX),
-            "pool_idle_timeout": timedelta(seconds=_IDLE_S),
+            "pool_max_idle_per_host": str(bucket.idle_connections_max),
+            "pool_idle_timeout": timedelta(milliseconds=bucket.idle_timeout_ms),
         },
         retry_config={"max_retries": 0},
         credential_provider=credentials,
