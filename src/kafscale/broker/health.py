@@ -3,8 +3,9 @@
 Invariant: while the object store is unavailable, requests that need it are refused at once with a
 retriable error, and nothing more is buffered; what is in memory is still served. Meanwhile the
 store is probed with a write and a read; service resumes when both succeed in time, and not before.
-The store is also probed if it has not responded for a while although a request or a record waits
-for it, so that an unresponsive store is detected before those requests time out.
+The store is also probed if it has not responded for a while although a request or a WAL object
+waits for it, so that an unresponsive store is detected before those requests time out. Records that
+wait for the flush interval do not wait for the store.
 """
 
 import asyncio
@@ -135,14 +136,14 @@ class Health:
             self._copy_counters()
 
     def _is_unresponsive(self) -> bool:
-        """Whether requests or records wait for a store that has not responded for too long.
+        """Whether requests or WAL objects wait for a store that has not responded for too long.
 
         The window only has requests that have ended, and a request without a response ends late;
-        while records wait between two retries, there may be no request at all.
+        while an object waits between two retries, there may be no request at all.
         """
         now_ms = self._clock()
-        has_records = self._storage is not None and self._storage.wal.unflushed_bytes
-        if not (self._in_flight_count or has_records):
+        is_uploading = self._storage is not None and self._storage.wal.is_uploading
+        if not (self._in_flight_count or is_uploading):
             self._responded_ms = now_ms
         return now_ms - self._responded_ms >= self._response_ms_max
 

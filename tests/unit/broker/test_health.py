@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from kafscale.storage.engine import StorageEngine
 from kafscale.storage.objects.layers.observed import ObservedObjectStore
 from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.objects.store import ObjectStore
+from kafscale.storage.wal.buffer import SealPolicy
 from unit.storage.engines import NAMESPACE, append, open_engine, simulate
 
 SETTINGS = S3(health_window_sec=4, namespace=NAMESPACE)
@@ -61,14 +63,14 @@ class UnreliableStore(MemoryObjectStore):
 Scenario = Callable[[Health, UnreliableStore, StorageEngine], Awaitable[None]]
 
 
-def run_with_health(scenario: Scenario, settings: S3 = SETTINGS) -> None:
+def run_with_health(scenario: Scenario, settings: S3 = SETTINGS, **engine_changes: Any) -> None:
     """Run a scenario with a storage engine and its health checks."""
 
     async def run() -> None:
         health = Health(settings, Metrics(), virtual_time.clock_ms)
         store = UnreliableStore()
         observed = ObservedObjectStore(store, health.on_operation)
-        engine = await open_engine(observed)
+        engine = await open_engine(observed, **engine_changes)
         health.watch(engine, SimpleNamespace(connected=True))
         health.accepts_clients = True
         task = asyncio.ensure_future(health.run(observed))
@@ -146,6 +148,27 @@ def test_idle_store_is_not_probed():
         assert not is_unavailable(health)
 
     run_with_health(scenario)
+
+
+def test_store_is_not_probed_while_records_wait_on_purpose():
+    """D-02: for a flush interval that is longer than the critical latency."""
+
+    async def scenario(health, store, engine):
+        await append(engine, b"first")  # It uses up the budget of PUTs.
+        began_ms = virtual_time.clock_ms()
+        await append(engine, b"second")
+        assert virtual_time.clock_ms() - began_ms > 10 * SETTINGS.latency_crit_ms
+        assert store.probes == 0
+        assert not is_unavailable(health)
+
+    policy = SealPolicy(
+        flush_bytes=1_000_000,
+        flush_messages=10_000,
+        flush_interval_ms=60_000,
+        uploads_max=8,
+        idle_uploads_max=8,
+    )
+    run_with_health(scenario, seal_policy=policy, puts_per_second=0.01)
 
 
 def test_first_request_after_a_long_idle_time_is_not_unresponsive():

@@ -140,6 +140,11 @@ class WalWriter:
             self._soon = self._loop.call_soon(self._seal_if_due)
         return self._open_future
 
+    @property
+    def is_uploading(self) -> bool:
+        """Whether a sealed object is not durable yet; it may wait for its next attempt."""
+        return bool(self._sealed)
+
     def unflushed_bytes_by_log(self) -> dict[PartitionLog, int]:
         """Bytes of each log that are appended but not yet durable."""
         sizes = {batches.key: batches.size_bytes for batches in self._open.partitions()}
