@@ -58,6 +58,7 @@ class Sender:
             "records": len(self._latencies_ms),
             "errors": len(self.errors),
             "p50 ms": percentiles[49],
+            "p95 ms": percentiles[94],
             "p99 ms": percentiles[98],
             "slowest ms": max(self._latencies_ms),
             "longest pause ms": 1000 * max(map(_longest_pause, self._acknowledged_at)),

@@ -5,13 +5,14 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.comparison import Figures
 from services import java
 
 # As Kafka's scripts set them for their tools.
 TOOL_FLAGS = ("-Xmx512M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 _REPORT = re.compile(
     r"(?P<count>\d+) records sent, (?P<rate>[\d.]+) records/sec .*?"
-    r"(?P<p50>\d+) ms 50th, .*?(?P<p99>\d+) ms 99th"
+    r"(?P<p50>\d+) ms 50th, (?P<p95>\d+) ms 95th, (?P<p99>\d+) ms 99th"
 )
 RECORD_BYTES = 1024
 RUN_S_MAX = 240
@@ -32,8 +33,8 @@ LARGE = Batching("batches of 256 KiB", ("batch.size=262144", "linger.ms=10"))
 @dataclass(frozen=True)
 class ProducerReport:
     records_per_second: float
-    latency_ms_p50: float
-    latency_ms_p99: float
+    latencies_ms: Figures
+    """The percentiles of the latency, by the names of columns."""
 
     @property
     def megabytes_per_second(self) -> float:
@@ -82,4 +83,5 @@ def produce(
     assert reports, done.stdout + done.stderr
     final = reports[-1]
     assert int(final["count"]) == record_count, done.stdout + done.stderr
-    return ProducerReport(float(final["rate"]), float(final["p50"]), float(final["p99"]))
+    latencies_ms = {f"{name} ms": float(final[name]) for name in ("p50", "p95", "p99")}
+    return ProducerReport(float(final["rate"]), latencies_ms)

@@ -101,8 +101,10 @@ async def watched(
         "members' CPU %": 100 * (time.process_time() - own_before) / seconds,
         "requests/s": (len(heartbeats.seconds) + len(commits.seconds)) / seconds,
         "heartbeat p50 ms": heartbeats.percentile_ms(50),
+        "heartbeat p95 ms": heartbeats.percentile_ms(95),
         "heartbeat p99 ms": heartbeats.percentile_ms(99),
         "commit p50 ms": commits.percentile_ms(50),
+        "commit p95 ms": commits.percentile_ms(95),
         "commit p99 ms": commits.percentile_ms(99),
     }
     if writes_before is not None:

@@ -75,8 +75,7 @@ def measure_during(
         "Java": {
             "records": records,
             "errors": 0,  # The perf tool's report is refused where a single record is missing.
-            "p50 ms": report.latency_ms_p50,
-            "p99 ms": report.latency_ms_p99,
+            **report.latencies_ms,
         },
     }
 

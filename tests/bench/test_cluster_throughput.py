@@ -69,7 +69,6 @@ def produced(cluster: DirectCluster, topic: str, batching: Batching, records: in
     return {
         "MB/s": report.megabytes_per_second,
         "CPU-s/GB": used / (records * RECORD_BYTES / 1e9),
-        "p50 ms": report.latency_ms_p50,
-        "p99 ms": report.latency_ms_p99,
+        **report.latencies_ms,
         "machine busy %": 100 * (worked_after - worked) / (passed_after - passed),
     }

@@ -47,7 +47,8 @@ LISTS_RATIO_MAX = 20.0
 ALONE, ELSEWHERE, HERE = "alone", "attack elsewhere", "attack here"
 TOPIC = "honest"
 P99S = ("produce p99 ms", "fetch p99 ms")
-LATENCIES = ("produce p50 ms", "produce p99 ms", "fetch p50 ms", "fetch p99 ms")
+PERCENTS = (50, 95, 99)
+LATENCIES = tuple(f"{name} p{percent} ms" for name in ("produce", "fetch") for percent in PERCENTS)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def _latencies_ms(*periodic_tasks: PeriodicTask) -> list[float]:
     return [
         periodic_task.percentile_ms(percent)
         for periodic_task in periodic_tasks
-        for percent in (50, 99)
+        for percent in PERCENTS
     ]
 
 
