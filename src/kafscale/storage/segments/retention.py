@@ -104,10 +104,13 @@ class Retention:
         await self._write_log_start(log)
 
     def _roll_expired(self, log: PartitionLog) -> None:
-        """Roll a tail whose records have all expired; the next check deletes the segment."""
+        """Roll a tail whose records have all expired; the next check deletes the segment.
+
+        A tail without timestamps expires once it is a segment, which has a time of writing.
+        """
         limit_ms = self._limit_ms(log)
         runs = log.tail.runs
-        is_expired = limit_ms is not None and runs and runs[-1].max_timestamp_ms < limit_ms
+        is_expired = limit_ms is not None and runs and 0 <= runs[-1].max_timestamp_ms < limit_ms
         if is_expired and log.tail.unrolled_bytes:
             self._roll_scheduler.schedule_roll(log, RollReason.RETENTION)
 

@@ -122,6 +122,32 @@ def test_expired_tail_is_rolled_and_deleted():
     simulate(scenario)
 
 
+def test_records_without_timestamps_expire_by_when_they_were_written():
+    """Producers of the time of Kafka 0.9 send none; Kafka takes the time of the file."""
+
+    async def scenario():
+        store, metadata = memory_store(), FakeMetadataStore()
+        partitions = topic(settings=log_settings(retention_ms=60_000))
+        engine = await open_engine(store, save_state=metadata.save, partitions=partitions)
+        log = engine.logs.get(TOPIC, 0)
+        await append(engine, b"a", timestamp_ms=-1)
+        await roll(engine)
+        await append(engine, b"b", timestamp_ms=-1)
+        running = asyncio.create_task(engine.roll_scheduler.run())
+        for _ in range(2):
+            await engine.retention.enforce(log)
+            await asyncio.sleep(1)
+        running.cancel()
+        assert await read_offsets(engine) == [0, 1]
+        assert len(log.segments) == 1, "the tail has not expired"
+        await asyncio.sleep(61)
+        await engine.retention.enforce(log)
+        assert await read_offsets(engine, 1) == [1]
+        assert log.start_offset == 1
+
+    simulate(scenario)
+
+
 def test_offsets_are_not_reused_after_everything_was_deleted():
     async def scenario():
         store, metadata, epochs = memory_store(), FakeMetadataStore(), Epochs()

@@ -70,10 +70,12 @@ class SegmentList:
     def append(
         self, base_offset: int, next_offset: int, size_bytes: int, newest_ms: int = _UNKNOWN_MS
     ) -> None:
+        """Add a segment after all others; a negative `newest_ms`: no record has a timestamp."""
         assert not self._bases or base_offset > self._bases[-1]
         self._bases.append(base_offset)
         self._sizes.append(size_bytes)
-        self._newest_ms.append(newest_ms)
+        # Unknown until retention reads when the segment was written.
+        self._newest_ms.append(newest_ms if newest_ms >= 0 else _UNKNOWN_MS)
         self.end_offset = next_offset
         self.total_bytes += size_bytes
 
