@@ -21,6 +21,8 @@
     /kafscale/deleted-topics/{topic id}                       when the objects of a deleted topic
                                                               were removed, in milliseconds, as
                                                               decimal digits
+    /kafscale/internal-topics/{topic}                         TopicConfig of an internal topic,
+                                                              which has no log of its own
     /kafscale/access/...                                      see `metadata.access.keys`
     /kafscale/telemetry/{subscription}                        ClientMetrics
     /kafscale/restored...                                     see `metadata.cluster.restore_marker`
@@ -44,6 +46,7 @@ COUNTERS: Final = "/kafscale/counters/"
 DELETIONS: Final = "/kafscale/deletions/"
 CLOSED_TOPICS: Final = "/kafscale/closed-topics/"
 DELETED_TOPICS: Final = "/kafscale/deleted-topics/"
+INTERNAL_TOPICS: Final = "/kafscale/internal-topics/"
 CONTROLLER: Final = "/kafscale/controller"
 SNAPSHOT: Final = "/kafscale/metadata/snapshot"
 CLUSTER_ID: Final = "/kafscale/cluster/id"
@@ -87,6 +90,10 @@ class DeletionKey(msgspec.Struct, frozen=True):
     topic: str
 
 
+class InternalTopicKey(msgspec.Struct, frozen=True):
+    topic: str
+
+
 Key = (
     TopicConfigKey
     | PartitionStateKey
@@ -96,6 +103,7 @@ Key = (
     | AssignmentKey
     | CounterKey
     | DeletionKey
+    | InternalTopicKey
 )
 
 
@@ -184,6 +192,10 @@ def deletion(name: str) -> str:
     return f"{DELETIONS}{_checked(name)}"
 
 
+def internal_topic(name: str) -> str:
+    return f"{INTERNAL_TOPICS}{_checked(name)}"
+
+
 def deleted_topic(topic_id: bytes) -> str:
     """The key that shows that the topic with this id was deleted."""
     return f"{DELETED_TOPICS}{topic_id.hex()}"
@@ -224,6 +236,8 @@ def parse(key: str) -> Key | None:  # noqa: PLR0911 - one return per key type.
             return CounterKey("/".join(name))
         case ["", "kafscale", "deletions", name] if name:
             return DeletionKey(name)
+        case ["", "kafscale", "internal-topics", name] if name:
+            return InternalTopicKey(name)
     return None
 
 

@@ -24,7 +24,8 @@ NO_REVISION: Final = 0
 SHARD_COUNT: Final = 50
 """Consumer groups are hashed to this many shards, which are assigned like partitions."""
 SHARDS_TOPIC: Final = "__consumer_offsets"
-"""Stands for the shards in assignments; no such topic exists, and clients cannot create it."""
+"""Stands for the shards in assignments. Clients see an internal topic of this name, which shows
+what the metadata store holds (`metadata.topics.internal`); it has no records of its own."""
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):

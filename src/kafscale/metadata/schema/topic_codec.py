@@ -72,7 +72,9 @@ def encode_topic(topic: Topic) -> bytes:
 def decode_topic(entry: Entry) -> Topic:
     record = parse(messages.TopicConfig(), entry)
     key = keys.parse(entry.key)
-    assert isinstance(key, keys.TopicConfigKey | keys.DeletionKey), entry.key
+    assert isinstance(key, keys.TopicConfigKey | keys.DeletionKey | keys.InternalTopicKey), (
+        entry.key
+    )
     if record.name != key.topic:
         raise DamagedObjectError(entry.key, f"contains another topic name: {record.name!r}")
     if record.partitions < 1:

@@ -17,6 +17,7 @@ Invariants:
 Object removal and config validation are done elsewhere.
 """
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
@@ -47,6 +48,7 @@ from kafscale.metadata.store.base import (
     unchanged,
 )
 from kafscale.metadata.topics import names
+from kafscale.metadata.topics.internal import InternalTopics
 from kafscale.observability.logging import get_logger
 
 TIMEOUT_MS: Final = 30_000
@@ -83,8 +85,11 @@ class TopicStore:
         self._configs_cache = WatchCache(store, keys.TOPICS, self._config_changed, _is_config)
         self._deletions_cache = WatchCache(store, keys.DELETIONS, self._deletion_changed)
         self._deleted_cache = WatchCache(store, keys.DELETED_TOPICS, lambda _key, _entry: None)
+        self.internal = InternalTopics(store)
         self.topics: Mapping[str, Topic] = MappingProxyType(self._topics)
         self.by_id: Mapping[bytes, Topic] = MappingProxyType(self._by_id)
+        self.visible: Mapping[str, Topic] = ChainMap(self._topics, self.internal.topics)  # type: ignore[arg-type]
+        """All topics that clients can see, internal ones as well."""
         self.deletions: Mapping[str, Topic] = MappingProxyType(self._deletions)
         """Deleted topics whose objects are not all deleted yet, by name."""
         self.retired: Mapping[str, Topic] = MappingProxyType(self._retired)
@@ -102,7 +107,8 @@ class TopicStore:
     @property
     def connected(self) -> bool:
         """True while watches work; if false, the topics may be outdated."""
-        return self._configs_cache.connected and self._deletions_cache.connected
+        caches = (self._configs_cache, self._deletions_cache, self.internal)
+        return all(cache.connected for cache in caches)
 
     @property
     def revision(self) -> int:
@@ -111,6 +117,7 @@ class TopicStore:
 
     async def start(self) -> None:
         """Read all topics, then watch them until `close`."""
+        await self.internal.start()
         await self._deleted_cache.start()
         await self._deletions_cache.start()
         await self._configs_cache.start()
@@ -119,6 +126,7 @@ class TopicStore:
         await self._configs_cache.close()
         await self._deletions_cache.close()
         await self._deleted_cache.close()
+        await self.internal.close()
 
     async def wait_for_revision(self, revision: int) -> None:
         """Wait until a change of a topic that was made at `revision` is visible."""
@@ -134,6 +142,17 @@ class TopicStore:
     def get(self, name: str) -> Topic | None:
         return self.topics.get(name)
 
+    def find(self, name: str) -> Topic | None:
+        """A topic that clients can see, which may be internal."""
+        return self.visible.get(name)
+
+    def find_by_id(self, topic_id: bytes) -> Topic | None:
+        """Like `find`, by id."""
+        return self.by_id.get(topic_id) or self.internal.find_by_id(topic_id)
+
+    def is_internal(self, name: str) -> bool:
+        return name in self.internal.topics and name not in self.topics
+
     def subscribe(self, listener: TopicListener) -> None:
         """Call `listener` after every change; it must not block.
 
@@ -147,13 +166,13 @@ class TopicStore:
 
     def check_new(self, name: str, partitions: int) -> None:
         """Raise the errors that `create` would raise, from cached state (`validate_only`)."""
+        if name in self.visible:
+            raise TopicExistsError(f"Topic '{name}' already exists.")
         names.check(name)
         if partitions < 1:
             raise InvalidPartitionsError(
                 "Number of partitions was set to an invalid non-positive value."
             )
-        if name in self.topics:
-            raise TopicExistsError(f"Topic '{name}' already exists.")
         # Colliding names only affect readers of metrics, so cached state is enough: two brokers
         # that create such a pair at the same time may both succeed.
         names.check_collision(name, self.topics)
