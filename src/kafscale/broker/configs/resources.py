@@ -19,6 +19,7 @@ from kafscale.broker.shared import topic_admission
 from kafscale.errors import (
     InvalidConfigError,
     InvalidRequestError,
+    InvalidTopicError,
     KafscaleError,
     UnknownTopicError,
 )
@@ -70,11 +71,17 @@ def require(
 
 def find_topic(broker: Services, name: str) -> Topic:
     """The topic of this name; raises if there is none."""
-    names.check(name)
-    topic = broker.topic_store.get(name)
+    topic = broker.topic_store.find(name)
     if topic is None:
+        names.check(name)
         raise UnknownTopicError(f"The topic '{name}' does not exist.")
     return topic
+
+
+def check_not_internal(broker: Services, name: str) -> None:
+    """Raise if a change of an internal topic is requested."""
+    if broker.topic_store.is_internal(name):
+        raise InvalidTopicError(f"Topic '{name}' is internal and cannot be changed.")
 
 
 def check_broker(broker: Services, name: str) -> None:
@@ -135,6 +142,7 @@ async def _alter(
     if resource.resource_type != ResourceType.TOPIC:
         raise InvalidRequestError(f"Unsupported resource type: {resource.resource_type}")
     topic = find_topic(broker, resource.resource_name)
+    check_not_internal(broker, topic.name)
     if validate_only:
         change(topic.configs)
     else:

@@ -17,13 +17,14 @@ from typing import Any, Final
 
 import msgspec
 
-from kafscale.broker.group_coordinator.group_registry import GroupRegistry, TopicNames, topic_infos
+from kafscale.broker.group_coordinator.group_registry import GroupRegistry, topic_infos
 from kafscale.broker.group_coordinator.group_runtime import (
     GroupRuntime,
     OffsetSettings,
     PendingReplies,
 )
 from kafscale.broker.group_coordinator.pausable_clock import POLL_SECONDS, GroupClock
+from kafscale.broker.group_coordinator.shard_logs import ShardLogs
 from kafscale.broker.group_coordinator.shard_session import Phase, ShardSession, ShardSessions
 from kafscale.broker.group_coordinator.shards import GroupShards
 from kafscale.broker.group_coordinator.write_sequence import WriteSequence
@@ -59,7 +60,6 @@ WRITE_SECONDS_MAX: Final = 5.0
 """How long a commit waits for the store, as in Kafka, before the client has to retry."""
 
 LEASE_NOT_VALID: Final = "the broker's lease is not valid"
-
 EMPTY: Final = "Empty"
 
 
@@ -99,10 +99,11 @@ class Coordinator:
             self._sessions,
             self._pending_replies,
             metrics,
-            topic_names=TopicNames(topic_store.by_id),
+            topic_store=topic_store,
             clock=clock,
         )
         self._shards = GroupShards(store, topic_store, self._sessions, self.registry, self.writer)
+        self.logs = ShardLogs(store, self._sessions, lambda: clock() + clock.skew_ms)
         self._is_shut_down = False
         self._topics_current = True
 
@@ -110,8 +111,9 @@ class Coordinator:
 
     async def start(self) -> None:
         """Follow the topic store, which must have been started; there are no shards yet."""
-        self.registry.topics = topic_infos(self._topic_store.topics)
+        self.registry.topics = topic_infos(self._topic_store.visible)
         self._topic_store.subscribe(self._on_topic)
+        self._topic_store.internal.subscribe(self._on_topic)
 
     async def run(self) -> None:
         """Write groups, and expire offsets; cancel it to stop."""
@@ -119,6 +121,7 @@ class Coordinator:
             group.create_task(self.writer.run())
             group.create_task(self._expire())
             group.create_task(self._poll_lease())
+            group.create_task(self.logs.run())
 
     def shut_down(self) -> None:
         """Redirect waiting clients: this broker is about to stop."""
@@ -342,7 +345,7 @@ class Coordinator:
     def _notify_groups(self) -> None:
         """Notify consumer groups of all topic changes since the last notification."""
         self._topics_current = True
-        self.registry.topics = topic_infos(self._topic_store.topics)
+        self.registry.topics = topic_infos(self._topic_store.visible)
         for runtime in self.registry:
             if runtime.group.group_type is GroupType.CONSUMER:
                 runtime.handle(TopicsChanged(topics=self.registry.topics))

@@ -25,7 +25,8 @@ from kafscale.groups.events import ConsumerHeartbeat, Join
 from kafscale.groups.group import Group, GroupSettings
 from kafscale.groups.model import GroupRecord, GroupType, TopicInfo
 from kafscale.metadata.schema.group_codec import encode_group
-from kafscale.metadata.schema.model import Topic
+from kafscale.metadata.schema.model import SHARDS_TOPIC, Topic
+from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import Counters
 
@@ -47,14 +48,15 @@ class GroupRegistry:
         pending_replies: PendingReplies,
         counters: Counters,
         *,
-        topic_names: Mapping[bytes, str],
+        topic_store: TopicStore,
         clock: GroupClock,
     ) -> None:
         self._settings = settings
         self._sessions = sessions
         self._pending_replies = pending_replies
         self._counters = counters
-        self._topic_names = topic_names
+        self._topic_store = topic_store
+        self._topic_names = TopicNames(topic_store.by_id)
         self._clock = clock
         self._groups: dict[str, GroupRuntime] = {}
         self.topics: Mapping[str, TopicInfo] = {}
@@ -164,6 +166,8 @@ class GroupRegistry:
         return ClassicGroup.restored(record, self._settings, now_ms)
 
     def _add(self, group: Group) -> GroupRuntime:
+        # As in Kafka, the topic exists from the first group on.
+        self._topic_store.internal.declare(SHARDS_TOPIC, self._clock() + self._clock.skew_ms)
         session = self._sessions.get_by_group(group.group_id)
         assert session is not None, "the group's shard is owned by this broker"
         runtime = GroupRuntime(

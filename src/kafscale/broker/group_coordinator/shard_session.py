@@ -19,6 +19,7 @@ import enum
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 
+from kafscale.broker.group_coordinator.shard_log import ShardLog
 from kafscale.errors import (
     CoordinatorLoadingError,
     CoordinatorUnavailableError,
@@ -61,6 +62,7 @@ class ShardSession:
         "_pending_callbacks",
         "_schedule",
         "guard",
+        "log",
         "phase",
         "shard",
     )
@@ -71,6 +73,8 @@ class ShardSession:
         self.shard = shard
         self.guard = guard
         self.phase = Phase.LOADING
+        self.log: ShardLog | None = None
+        """The log for readers of `__consumer_offsets`, if any; the writer appends to it."""
         self._schedule = schedule
         """Schedules this session with the writer."""
         self._pending: dict[str, PendingOperation] = {}
@@ -150,10 +154,16 @@ class ShardSession:
         self.phase = Phase.ENDED
         self._end_error = error
         self._pending.clear()
+        self.drop_log()
         callbacks = [*(self._in_flight_callbacks or ()), *self._pending_callbacks]
         self._in_flight_callbacks, self._pending_callbacks = None, []
         for _, on_lost in callbacks:
             on_lost(error)
+
+    def drop_log(self) -> None:
+        log, self.log = self.log, None
+        if log is not None:
+            log.close()
 
 
 class ShardSessions:

@@ -49,12 +49,12 @@ class GroupShards:
         try:
             # An earlier session may have been here, under the same assignment.
             await self._writer.settle()
-            loaded = await loader.read(self._store, started.keys(), self._topic_store.topics)
+            loaded = await loader.read(self._store, started.keys(), self._topic_store.visible)
             # No await from here on: sessions that were ended meanwhile are excluded.
             current = {
                 shard: each for shard, each in started.items() if each.phase is Phase.LOADING
             }
-            loader.restore(loaded, self._registry, current.keys(), self._topic_store.topics)
+            loader.restore(loaded, self._registry, current.keys(), self._topic_store.visible)
         except BaseException:
             self._end_sessions(
                 started.values(), NotCoordinatorError("the group could not be loaded")

@@ -150,6 +150,10 @@ class GroupWriter:
         )
         if done.succeeded:
             self.transactions += 1
+            for session in sessions:
+                if session.log is not None:
+                    own = [write.operation for write in writes if write.session is session]
+                    session.log.append(done.revision, own)
         else:
             await asyncio.gather(*(self._renew(session) for session in sessions))
         return done.succeeded

@@ -120,12 +120,12 @@ def _member(context: RequestContext, member: MemberRecord) -> DescribedMember:
 
 
 def _assignment(context: RequestContext, assigned: Partitions) -> Assignment:
-    topics = context.broker.topic_store.by_id
+    find = context.broker.topic_store.find_by_id
     return Assignment(
         [
-            TopicPartitions(topic_id, topics[topic_id].name, sorted(numbers))
+            TopicPartitions(topic_id, topic.name, sorted(numbers))
             for topic_id, numbers in assigned.items()
-            if topic_id in topics
+            if (topic := find(topic_id)) is not None
         ]
     )
 

@@ -18,6 +18,7 @@ Version notes: all versions behave alike.
 import asyncio
 from collections import Counter
 
+from kafscale.broker.configs.resources import check_not_internal
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
 from kafscale.broker.services import Services
@@ -86,6 +87,7 @@ async def _grow(context: RequestContext, topic: TopicToGrow, *, validate_only: b
     broker = context.broker
     try:
         current_count = _partition_count(broker, topic.name)
+        check_not_internal(broker, topic.name)
         replicas = _check(broker, topic, current_count)
         if not validate_only:
             broker.quotas.charge_mutation(context, topic.partition_count - current_count)
@@ -99,7 +101,7 @@ async def _grow(context: RequestContext, topic: TopicToGrow, *, validate_only: b
 
 
 def _partition_count(broker: Services, name: str) -> int:
-    topic = broker.topic_store.get(name)
+    topic = broker.topic_store.find(name)
     if topic is None:
         raise UnknownTopicError
     return topic.partitions
@@ -133,7 +135,7 @@ def _check(broker: Services, topic: TopicToGrow, current_count: int) -> list[Rep
 
 def _added(broker: Services, topic: TopicToGrow) -> int:
     """How many partitions a topic would get; the number is not checked yet."""
-    current = broker.topic_store.get(topic.name)
+    current = broker.topic_store.find(topic.name)
     return topic.partition_count - current.partitions if current else 0
 
 

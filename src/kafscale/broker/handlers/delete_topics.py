@@ -6,6 +6,8 @@ Behaviour:
 * Its objects are deleted in the background, and its name can be reused once they are gone. The
   response waits for that, for the client's timeout but at most `WAIT_MS_MAX`, so that a topic can
   usually be recreated at once; a deletion that takes longer is no error.
+* An internal topic shows what the metadata store holds and cannot be deleted:
+  INVALID_TOPIC_EXCEPTION. Kafka deletes it, with all committed offsets.
 * A topic that is named twice, by name or by id, is refused, and answered once.
 * Requires DELETE on each topic or on the cluster, else TOPIC_AUTHORIZATION_FAILED. A client that
   may not even DESCRIBE a topic gets the same error, whether the topic exists or not.
@@ -23,6 +25,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
+from kafscale.broker.configs.resources import check_not_internal
 from kafscale.broker.requests import slices
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
@@ -143,9 +146,9 @@ def _lookup(context: RequestContext, requested: TopicToDelete) -> Topic | Kafsca
     if by_name and by_id:
         return InvalidRequestError("You may not specify both topic name and topic id.")
     if requested.name is not None:
-        return broker.topic_store.get(requested.name) or UnknownTopicError()
+        return broker.topic_store.find(requested.name) or UnknownTopicError()
     if by_id:
-        return broker.topic_store.by_id.get(requested.topic_id) or UnknownTopicIdError()
+        return broker.topic_store.find_by_id(requested.topic_id) or UnknownTopicIdError()
     return InvalidRequestError("Neither topic name nor id were specified.")
 
 
@@ -163,6 +166,7 @@ async def _delete(
             InvalidRequestError("The provided topic name maps to an ID that was already supplied."),
         )
     try:
+        check_not_internal(context.broker, topic.name)
         context.broker.quotas.charge_mutation(context, topic.partitions)
         # The cached topic may be outdated, and another topic may have its name now.
         topic_id = topic.id if requested.name is None else None

@@ -54,7 +54,7 @@ def handle(
     for name in _names(context, request, cursor):
         if not remaining:
             return DescribeTopicPartitionsResponse(topics=topics, next_cursor=Cursor(name, 0))
-        topic = context.broker.topic_store.get(name)
+        topic = context.broker.topic_store.find(name)
         if request.topics and not context.is_authorized(
             Operation.DESCRIBE, ResourceType.TOPIC, name
         ):
@@ -96,7 +96,7 @@ def _visible(context: RequestContext) -> set[str]:
     """All topics that the client may describe."""
     return {
         name
-        for name in context.broker.topic_store.topics
+        for name in context.broker.topic_store.visible
         if context.can_describe(ResourceType.TOPIC, name)
     }
 
@@ -105,6 +105,7 @@ def _described(context: RequestContext, topic: Topic, numbers: Iterable[int]) ->
     return DescribedTopic(
         name=topic.name,
         topic_id=topic.id,
+        is_internal=context.broker.topic_store.is_internal(topic.name),
         partitions=[_partition(context, topic, number) for number in numbers],
         authorized_operations=authorization.authorized_operations(
             context, ResourceType.TOPIC, topic.name

@@ -128,7 +128,7 @@ def _requested(broker: Services, request: ElectLeadersRequest) -> list[TopicPart
 
 def _outcome(broker: Services, name: str, index: int, election_type: int) -> ErrorCode:
     """What an election would change: nothing, the leader (`NONE`), or why that is impossible."""
-    topic = broker.topic_store.get(name)
+    topic = broker.topic_store.find(name)
     if topic is None or not 0 <= index < topic.partitions:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     leader_id, _ = broker.cluster.leader(name, index)
@@ -164,7 +164,7 @@ async def _wait_until_elected(
 def _result(broker: Services, name: str, index: int, code: ErrorCode) -> ElectedPartition:
     if code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         message = _MESSAGES[code]
-    elif name in broker.topic_store.topics:
+    elif name in broker.topic_store.visible:
         message = f"No such partition as {name}-{index}"
     else:
         message = f"No such topic as {name}"

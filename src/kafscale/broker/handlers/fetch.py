@@ -33,9 +33,10 @@ from kafscale.broker.shared.available_bytes import AvailableBytes
 from kafscale.broker.shared.fetch_conversion import BATCHES_SINCE, ZSTD_SINCE, check_codecs, convert
 from kafscale.broker.shared.partition_lookup import (
     WRONG_LEADER_ERRORS,
+    ReadableLog,
     check_leader_epoch,
     current_leader,
-    find_partition,
+    find_readable,
     leader_nodes,
 )
 from kafscale.errors import KafscaleError
@@ -101,13 +102,13 @@ def _denied(
     if _is_replica(request):
         may_replicate = context.is_authorized(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
         return _NONE if may_replicate else frozenset(topics)
-    by_id = context.broker.topic_store.by_id
+    topic_store = context.broker.topic_store
     denied = set()
     for topic in topics:
         if isinstance(topic, str):
             name = topic
-        elif topic in by_id:
-            name = by_id[topic].name
+        elif found := topic_store.find_by_id(topic):
+            name = found.name
         else:
             continue  # The topic does not exist; there is nothing to protect.
         if not context.is_authorized(Operation.READ, ResourceType.TOPIC, name):
@@ -163,7 +164,7 @@ class Fetch:
         self._context = context
         self._denied = _NONE
         self._request = request
-        self._logs: list[PartitionLog | None] = []
+        self._logs: list[ReadableLog | None] = []
         self._missed: list[bool] = []
         """Which partitions had to be read from the object store."""
         self._bytes_left = 0
@@ -254,15 +255,11 @@ class Fetch:
         partition, log = self.session.partitions[number], self._logs[number]
         assert log is not None
         bytes_max = min(partition.request.max_bytes, self._bytes_left)
-        reader = self._context.broker.storage.reader
         try:
-            self._missed[number] = not reader.is_cached(log, partition.request.offset)
-            if self._missed[number]:
-                self._context.broker.health.check_readable()
-            slices, _ = await reader.read(
-                log, partition.request.offset, bytes_max, first=self._size_bytes == 0
-            )
-            slices = [detach(piece) for piece in slices]
+            if isinstance(log, PartitionLog):
+                slices = await self._read_log(number, log, bytes_max)
+            else:
+                slices = self._from_tail(partition, log)
             version, offset = self._context.version, partition.request.offset
             if slices and version < BATCHES_SINCE:
                 slices = await convert(slices, version, offset, bytes_max)
@@ -277,13 +274,21 @@ class Fetch:
             logger.exception("fetch failed", topic=log.topic, partition=log.partition)
             self.results[number] = _failed(partition.request.index, KafscaleError())
 
-    def _from_tail(self, partition: CachedPartition, log: PartitionLog) -> list[memoryview]:
+    async def _read_log(self, number: int, log: PartitionLog, bytes_max: int) -> list[memoryview]:
+        offset = self.session.partitions[number].request.offset
+        reader = self._context.broker.storage.reader
+        self._missed[number] = not reader.is_cached(log, offset)
+        if self._missed[number]:
+            self._context.broker.health.check_readable()
+        slices, _ = await reader.read(log, offset, bytes_max, first=self._size_bytes == 0)
+        return [detach(piece) for piece in slices]
+
+    def _from_tail(self, partition: CachedPartition, log: ReadableLog) -> list[memoryview]:
         bytes_max = min(partition.request.max_bytes, self._bytes_left)
         is_first = self._size_bytes == 0
         if bytes_max <= 0 and not is_first:
             return []
-        slices, _ = log.tail.read(partition.request.offset, bytes_max, first=is_first)
-        return slices
+        return log.tail.read(partition.request.offset, bytes_max, first=is_first)[0]
 
     def _fill(self, result: FetchedPartition, slices: list[memoryview]) -> None:
         if slices and BATCHES_SINCE <= self._context.version < ZSTD_SINCE:
@@ -293,7 +298,7 @@ class Fetch:
         self._bytes_left -= size_bytes
         result.records = slices
 
-    def _result(self, log: PartitionLog) -> FetchedPartition:
+    def _result(self, log: ReadableLog) -> FetchedPartition:
         return FetchedPartition(
             index=log.partition,
             high_watermark=log.high_watermark,
@@ -303,14 +308,12 @@ class Fetch:
             records=[],
         )
 
-    def _find(self, partition: CachedPartition) -> PartitionLog:
+    def _find(self, partition: CachedPartition) -> ReadableLog:
         if self._denied and partition.key[0] in self._denied:
-            raise authorization_error(
-                ResourceType.TOPIC, partition.name or partition.topic_id.hex()
-            )
-        log = find_partition(
-            self._context.broker, partition.name, partition.topic_id, partition.request.index
-        )
+            name = partition.name or partition.topic_id.hex()
+            raise authorization_error(ResourceType.TOPIC, name)
+        index = partition.request.index
+        log = find_readable(self._context.broker, partition.name, partition.topic_id, index)
         check_leader_epoch(log, partition.request.current_leader_epoch)
         return log
 
@@ -334,12 +337,11 @@ class Fetch:
                 counters.cache_hits += not missed
         for topic, hit in topics.items():
             metrics.topic(topic).fetched(hit, seconds)
-        wrong_leader = [
-            number
+        leader_ids = [
+            self._set_current_leader(number)
             for number, result in enumerate(self.results)
             if result.error_code in WRONG_LEADER_ERRORS
         ]
-        leader_ids = [self._set_current_leader(number) for number in wrong_leader]
         response = self.session.build_response(self.results, now_ms)
         if leader_ids:
             response.node_endpoints = [
@@ -384,7 +386,7 @@ class Fetch:
             self._context.shutdown.remove_callback(stop_waiting)
 
 
-def _resolve_offset(partition: CachedPartition, log: PartitionLog) -> None:
+def _resolve_offset(partition: CachedPartition, log: ReadableLog) -> None:
     """Replace an offset that stands for a bound, also in the session, so that waiting keeps it."""
     if partition.request.offset == EARLIEST:
         partition.request.offset = log.start_offset

@@ -45,7 +45,7 @@ def handle(
 
 def _names(broker: Services, resource_type: int) -> Iterable[str]:
     if resource_type == ResourceType.TOPIC:
-        return sorted(broker.topic_store.topics)
+        return sorted(broker.topic_store.visible)
     if resource_type in {ResourceType.BROKER, ResourceType.BROKER_LOGGER}:
         return [str(broker.node_id)]
     if resource_type == ResourceType.CLIENT_METRICS:

@@ -7,6 +7,7 @@ Behaviour:
   timestamp. If there is none, the offset is -1 without an error. These two may have to read from
   the object store; all others are answered at once.
 * There is no tiered storage, so -5 and -6 are answered with -1, as by a Kafka without it.
+* Logs of internal topics are opened before they are answered.
 * Requires DESCRIBE on each topic, else TOPIC_AUTHORIZATION_FAILED, whether it exists or not.
 * A client with another current leader epoch is refused: error 74 if it is older, 75 if newer.
 
@@ -22,8 +23,13 @@ from collections.abc import Awaitable
 from itertools import islice
 from typing import Final
 
+from kafscale.broker.group_coordinator.shard_log import RECORDS_MAX, ShardLog
 from kafscale.broker.requests.context import RequestContext
-from kafscale.broker.shared.partition_lookup import check_leader_epoch, find_by_name
+from kafscale.broker.shared.partition_lookup import (
+    ReadableLog,
+    check_leader_epoch,
+    find_readable_by_name,
+)
 from kafscale.errors import (
     InvalidRequestError,
     KafscaleError,
@@ -67,6 +73,10 @@ _Searches = list[Awaitable[None]]
 def handle(
     context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
+    broker = context.broker
+    is_internal = any(broker.topic_store.is_internal(topic.name) for topic in request.topics)
+    if is_internal and not broker.groups.logs.are_open:
+        return _open_and_handle(context, request)
     searches: _Searches = []
     counts = Counter(
         (topic.name, requested.index) for topic in request.topics for requested in topic.partitions
@@ -75,6 +85,14 @@ def handle(
         topics=[_list_topic(context, topic, counts, searches) for topic in request.topics]
     )
     return _await_searches(response, searches) if searches else response
+
+
+async def _open_and_handle(
+    context: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse:
+    await context.broker.groups.logs.open()
+    response = handle(context, request)
+    return response if isinstance(response, ListOffsetsResponse) else await response
 
 
 def error_response(
@@ -125,7 +143,7 @@ def _list(
         time = requested.timestamp_ms
         if time < 0 and context.version < VERSION_MIN.get(time, context.version + 1):
             raise UnknownApiError(f"v{context.version} does not support the timestamp {time}")
-        log = find_by_name(context.broker, topic.name, requested.index)
+        log = find_readable_by_name(context.broker, topic.name, requested.index)
         check_leader_epoch(log, requested.current_leader_epoch)
         offset = _without_search(log, time)
         if offset is None:
@@ -137,7 +155,7 @@ def _list(
     return listed
 
 
-def _without_search(log: PartitionLog, time: int) -> TimedOffset | None:
+def _without_search(log: ReadableLog, time: int) -> TimedOffset | None:
     """The offset of a special timestamp, if no records have to be read."""
     if time == LATEST:
         return TimedOffset(log.high_watermark, -1, log.leader_epoch)
@@ -148,18 +166,21 @@ def _without_search(log: PartitionLog, time: int) -> TimedOffset | None:
     return None
 
 
-def _first_epoch(log: PartitionLog) -> int:
+def _first_epoch(log: ReadableLog) -> int:
     for epoch, start_offset in log.epochs.entries():
         return epoch if start_offset <= log.start_offset else -1
     return -1
 
 
 async def _search(
-    context: RequestContext, log: PartitionLog, requested: PartitionToList, listed: ListedPartition
+    context: RequestContext, log: ReadableLog, requested: PartitionToList, listed: ListedPartition
 ) -> None:
     reader = context.broker.storage.reader
     try:
-        if requested.timestamp_ms == MAX_TIMESTAMP:
+        offset: TimedOffset | None
+        if isinstance(log, ShardLog):
+            offset = await _search_shard(log, requested.timestamp_ms)
+        elif requested.timestamp_ms == MAX_TIMESTAMP:
             offset = await timestamp_lookup.offset_of_max_timestamp(reader, log)
         else:
             offset = await timestamp_lookup.offset_for_timestamp(
@@ -175,9 +196,21 @@ async def _search(
         _fill_in(context, log, requested, listed, offset or _NOT_FOUND)
 
 
+async def _search_shard(log: ShardLog, time: int) -> TimedOffset | None:
+    found: TimedOffset | None = None
+    for count, (offset, timestamp_ms) in enumerate(log.timestamps()):
+        if time >= 0 and timestamp_ms >= time:
+            return TimedOffset(offset, timestamp_ms, log.leader_epoch)
+        if time == MAX_TIMESTAMP and (found is None or timestamp_ms > found.timestamp_ms):
+            found = TimedOffset(offset, timestamp_ms, log.leader_epoch)
+        if count % RECORDS_MAX == 0:
+            await asyncio.sleep(0)
+    return found
+
+
 def _fill_in(
     context: RequestContext,
-    log: PartitionLog,
+    log: ReadableLog,
     requested: PartitionToList,
     listed: ListedPartition,
     offset: TimedOffset,
@@ -191,14 +224,12 @@ def _fill_in(
         listed.leader_epoch = offset.leader_epoch
 
 
-def _base_offsets(log: PartitionLog, limit_offset: int, count_max: int) -> list[int]:
+def _base_offsets(log: ReadableLog, limit_offset: int, count_max: int) -> list[int]:
     """The base offsets of segments, including the next one to be rolled, latest first."""
-    offsets = [
-        log.start_offset,
-        *(segment.base_offset for segment in log.segments),
-        log.segments.end_offset,
-        log.high_watermark,
-    ]
+    offsets = [log.start_offset, log.high_watermark]
+    if isinstance(log, PartitionLog):
+        offsets += [segment.base_offset for segment in log.segments]
+        offsets.append(log.segments.end_offset)
     within = {offset for offset in offsets if log.start_offset <= offset <= limit_offset}
     return list(islice(sorted(within, reverse=True), max(count_max, 0)))
 

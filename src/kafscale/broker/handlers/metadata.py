@@ -53,7 +53,7 @@ def handle(
     context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     if _requests_all(context, request):
-        existing = context.broker.topic_store.topics.values()
+        existing = context.broker.topic_store.visible.values()
         visible = [
             topic for topic in existing if context.can_describe(ResourceType.TOPIC, topic.name)
         ]
@@ -134,7 +134,7 @@ def _denied(context: RequestContext, request: MetadataRequest) -> _Errors:
     topic_store = context.broker.topic_store
     errors: _Errors = {}
     for requested in request.topics or ():
-        known = topic_store.by_id.get(requested.topic_id) if requested.name is None else None
+        known = topic_store.find_by_id(requested.topic_id) if requested.name is None else None
         name = known.name if known else requested.name
         if name and not context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, name):
             errors[_key(requested)] = TopicAuthorizationError.code
@@ -152,7 +152,7 @@ def _missing(context: RequestContext, request: MetadataRequest, errors: _Errors)
         return []
     names = dict.fromkeys(requested.name for requested in request.topics or () if requested.name)
     missing = [
-        name for name in names if name not in broker.topic_store.topics and name not in errors
+        name for name in names if name not in broker.topic_store.visible and name not in errors
     ]
     allowed = topic_admission.authorized_to_create(context, missing)
     errors.update(dict.fromkeys(set(missing) - allowed, TopicAuthorizationError.code))
@@ -164,10 +164,10 @@ def _find(
 ) -> TopicMetadata:
     topic_store = context.broker.topic_store
     if requested.name is None:
-        topic = topic_store.by_id.get(requested.topic_id)
+        topic = topic_store.find_by_id(requested.topic_id)
         unknown = ErrorCode.UNKNOWN_TOPIC_ID
     else:
-        topic = topic_store.get(requested.name)
+        topic = topic_store.find(requested.name)
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     code = errors.get(_key(requested), 0 if topic else unknown)
     if topic is None or code:
@@ -182,6 +182,7 @@ def _described(context: RequestContext, request: MetadataRequest, topic: Topic) 
     return TopicMetadata(
         name=topic.name,
         topic_id=topic.id,
+        is_internal=context.broker.topic_store.is_internal(topic.name),
         partitions=[_partition(context, topic, index) for index in range(topic.partitions)],
         authorized_operations=operations,
     )

@@ -213,10 +213,10 @@ def _topic(context: RequestContext, requested: TopicToCommit, *, quiet: bool = F
     """The requested topic; raises if it does not exist or the client may not read it."""
     topic_store = context.broker.topic_store
     if context.version >= TOPIC_IDS_SINCE:
-        topic = topic_store.by_id.get(requested.topic_id)
+        topic = topic_store.find_by_id(requested.topic_id)
         unknown: KafscaleError = UnknownTopicIdError("no topic has this id")
     else:
-        topic = topic_store.get(requested.name)
+        topic = topic_store.find(requested.name)
         unknown = UnknownTopicError(f"topic {requested.name!r} does not exist")
     name = topic.name if topic else requested.name
     # A topic that does not exist can be authorized by name only.

@@ -47,7 +47,7 @@ async def handle(context: RequestContext, request: OffsetDeleteRequest) -> Offse
 
 def _existing(context: RequestContext, requested: TopicToDelete) -> list[TopicPartition]:
     """The requested partitions that exist."""
-    topic = context.broker.topic_store.get(requested.name)
+    topic = context.broker.topic_store.find(requested.name)
     indexes = range(topic.partitions if topic else 0)
     return [(requested.name, each.index) for each in requested.partitions if each.index in indexes]
 

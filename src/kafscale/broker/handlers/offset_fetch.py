@@ -120,10 +120,10 @@ def _fetch_topic(
     result = FetchedTopic(name=requested.name, topic_id=requested.topic_id)
     code = 0
     if context.version >= TOPIC_IDS_SINCE:
-        topic = topic_store.by_id.get(requested.topic_id)
+        topic = topic_store.find_by_id(requested.topic_id)
         code = 0 if topic else UnknownTopicIdError.code
     else:
-        topic = topic_store.get(requested.name)
+        topic = topic_store.find(requested.name)
     name = topic.name if topic else requested.name
     # A topic that does not exist can be authorized by name only.
     if name and not context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, name):
@@ -140,7 +140,7 @@ def _fetch_topic(
 def _fetch_all(context: RequestContext, committed: _Offsets) -> list[FetchedTopic]:
     topics: dict[str, FetchedTopic] = {}
     for (name, index), offset in sorted(committed.items(), key=lambda each: each[0]):
-        topic = context.broker.topic_store.get(name)
+        topic = context.broker.topic_store.find(name)
         if topic and offset.is_of(topic.id) and context.can_describe(ResourceType.TOPIC, name):
             result = topics.setdefault(name, FetchedTopic(name=name, topic_id=topic.id))
             result.partitions.append(_partition(index, offset))

@@ -14,7 +14,7 @@ Version notes:
 
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
-from kafscale.broker.shared.partition_lookup import check_leader_epoch, find_by_name
+from kafscale.broker.shared.partition_lookup import check_leader_epoch, find_readable_by_name
 from kafscale.errors import KafscaleError, TopicAuthorizationError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.offset_for_leader_epoch import (
@@ -76,7 +76,7 @@ def _partition_result(
     broker: Services, topic: str, requested: EpochOfPartition
 ) -> EpochEndOfPartition:
     try:
-        log = find_by_name(broker, topic, requested.index)
+        log = find_readable_by_name(broker, topic, requested.index)
         check_leader_epoch(log, requested.current_leader_epoch)
     except KafscaleError as error:
         return EpochEndOfPartition(error_code=error.code, index=requested.index)

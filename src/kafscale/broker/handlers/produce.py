@@ -263,7 +263,7 @@ def _denied(context: RequestContext, request: ProduceRequest) -> _Denied:
 
 def _missing(context: RequestContext, request: ProduceRequest, denied: _Denied) -> list[str]:
     """The topics to auto-create first; those that the client may not create are denied."""
-    topics = context.broker.topic_store.topics
+    topics = context.broker.topic_store.visible
     if all(topic.name in topics or not topic.name for topic in request.topics):
         return []
     if not context.broker.config.topics.auto_create:

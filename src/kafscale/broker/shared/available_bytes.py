@@ -8,8 +8,8 @@ for it.
 import asyncio
 from collections.abc import Iterable
 
+from kafscale.broker.shared.partition_lookup import ReadableLog
 from kafscale.protocol.messages.fetch import PartitionToFetch
-from kafscale.storage.log.partition_log import PartitionLog
 
 
 class AvailableBytes:
@@ -19,7 +19,7 @@ class AvailableBytes:
 
     def __init__(
         self,
-        requested: Iterable[tuple[PartitionToFetch, PartitionLog | None]],
+        requested: Iterable[tuple[PartitionToFetch, ReadableLog | None]],
         min_bytes: int,
         enough: "asyncio.Future[None]",
     ) -> None:
@@ -39,7 +39,7 @@ class AvailableBytes:
         for log in self._by_log:
             log.unwatch(self.on_progress)
 
-    def on_progress(self, log: PartitionLog) -> None:
+    def on_progress(self, log: ReadableLog) -> None:
         """Count what is new in one log; also called when it was closed, which is always enough."""
         if self.enough.done():
             return

@@ -13,6 +13,8 @@ from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.errors import PolicyViolationError
 from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.store.base import time_limit
+from kafscale.metadata.topics import internal
 
 PARTITIONS_COUNT_MAX: Final = 10_000
 """How many partitions one request may create: as many as Kafka's controller allows."""
@@ -47,9 +49,14 @@ def check_new_partitions(counts: Iterable[int]) -> None:
 async def auto_create(context: RequestContext, name: str, timeout_ms: int) -> None:
     """Create a topic that does not exist yet, for Metadata or Produce (auto.create.topics.enable).
 
-    The caller has checked authorization. Raises `ThrottledError` if the quota is exceeded.
+    An internal topic is made to exist, as in Kafka. The caller has checked authorization. Raises
+    `ThrottledError` if the quota is exceeded.
     """
     broker = context.broker
+    if name in internal.PARTITIONS:
+        async with time_limit(f"topic {name!r} was not created", timeout_ms):
+            await broker.topic_store.internal.wait_declared(name, broker.clock())
+        return
     partition_count = broker.config.topics.auto_create_partitions
     broker.quotas.charge_mutation(context, partition_count)
     if await broker.topics.create_if_missing(name, partition_count, timeout_ms):
