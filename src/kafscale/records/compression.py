@@ -5,8 +5,9 @@ cannot decode raises `CorruptBatchError`; input that would exceed the limit rais
 `BatchTooLargeError` before it does. Handlers decide which codec each API version allows.
 
 Output is readable by all clients: snappy uses the framing of Java's xerial library, which
-librdkafka and the Python clients support as well; LZ4 uses frames of independent blocks, because
-Java's reader rejects linked ones. Both framings of snappy can be read.
+librdkafka and the Python clients support as well; LZ4 uses the frames of Java's clients, of
+independent blocks without checksums: Java rejects linked blocks, and librdkafka 0.11 checksums of
+blocks. All framings can be read.
 """
 
 import enum
@@ -28,6 +29,13 @@ _XERIAL_VERSIONS: Final = Struct(">ii")
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + _XERIAL_VERSIONS.pack(1, 1)
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
 _BLOCK_LENGTH: Final = Struct(">i")
+
+_LZ4_HEADER: Final = bytes.fromhex("04224d18 60 40 82")
+"""Magic, flags (version 1, independent blocks), the block size of 64 KiB, the checksum of both."""
+_LZ4_BLOCK_BYTES: Final = 64 * 1024
+_LZ4_BLOCK_LENGTH: Final = Struct("<I")
+_LZ4_UNCOMPRESSED_BIT: Final = 1 << 31
+_LZ4_END: Final = bytes(4)
 
 _BYTEARRAY_BYTES_MAX: Final = 1024 * 1024
 _ATTEMPT_BYTES_MIN: Final = 64 * 1024
@@ -68,9 +76,7 @@ def compress(codec: Codec, data: Buffer) -> bytes:
         case Codec.SNAPPY:
             return _compress_xerial(memoryview(data))
         case Codec.LZ4:
-            compressor = cramjam.lz4.Compressor(block_linked=False)
-            compressor.compress(bytes(data))  # A copy: unlike the others, it accepts only bytes.
-            return bytes(compressor.finish())
+            return _compress_lz4(memoryview(data))
         case Codec.ZSTD:
             return bytes(cramjam.zstd.compress(data))
 
@@ -131,6 +137,20 @@ def _compress_xerial(data: memoryview) -> bytes:
         output += _BLOCK_LENGTH.pack(len(block))
         output += bytes(block)
     return bytes(output)
+
+
+def _compress_lz4(data: memoryview) -> bytes:
+    output = bytearray(_LZ4_HEADER)
+    for position in range(0, len(data), _LZ4_BLOCK_BYTES):
+        plain = data[position : position + _LZ4_BLOCK_BYTES]
+        block = memoryview(cramjam.lz4.compress_block(plain, store_size=False))
+        if len(block) < len(plain):
+            output += _LZ4_BLOCK_LENGTH.pack(len(block))
+            output += block
+        else:
+            output += _LZ4_BLOCK_LENGTH.pack(len(plain) | _LZ4_UNCOMPRESSED_BIT)
+            output += plain
+    return bytes(output + _LZ4_END)
 
 
 def _decompress_snappy(data: memoryview, size_bytes_max: int) -> memoryview:

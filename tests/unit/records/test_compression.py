@@ -3,8 +3,10 @@
 import gzip
 import tracemalloc
 from contextlib import suppress
+from random import Random
 
 import cramjam
+import lz4.frame
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from kafscale.errors import (
 )
 from kafscale.records.compression import Codec, codec_of, compress, decompress
 
+LZ4_FLAGS = ("block_linked", "block_checksum", "content_checksum")
 TEXT = b"a stream of records, " * 5000
 COMPRESSING = [codec for codec in Codec if codec is not Codec.NONE]
 
@@ -136,11 +139,15 @@ def test_many_gzip_members_take_linear_time() -> None:
     assert decompress(Codec.GZIP, gzip.compress(b"") * 40_000) == b""
 
 
-def test_lz4_is_written_in_independent_blocks() -> None:
-    """Java's reader rejects frames with linked blocks."""
-    flags = compress(Codec.LZ4, TEXT)[4]
-    assert flags >> 6 == 1
-    assert flags & 0x20
+@pytest.mark.parametrize("size_bytes", [0, 1, 65_536, 65_537, 200_000])
+def test_lz4_frame_has_independent_blocks_without_checksums(size_bytes: int) -> None:
+    """Java reads no others, and librdkafka 0.11 none with checksums of blocks."""
+    for data in (Random(0).randbytes(size_bytes), b"text" * (size_bytes // 4)):
+        frame = compress(Codec.LZ4, data)
+        info = lz4.frame.get_frame_info(frame)
+        assert not any(info[flag] for flag in LZ4_FLAGS)
+        assert lz4.frame.decompress(frame) == data
+        assert decompress(Codec.LZ4, frame, max(size_bytes, 1)) == data
 
 
 def test_lz4_with_linked_blocks_is_read() -> None:
