@@ -14,7 +14,16 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from services import chromium, client_program, etcd_programs, java, kcat, prometheus, s3_server
+from services import (
+    chromium,
+    client_program,
+    etcd_programs,
+    java,
+    kcat,
+    old_clients,
+    prometheus,
+    s3_server,
+)
 from services import spark as spark_session
 from services.kubernetes import binaries
 
@@ -31,6 +40,7 @@ DOWNLOADED: Programs = {
     "Kafka clients in JavaScript": client_program.node_clients,
     "Prometheus": prometheus.is_available,
     "kcat": kcat.is_available,
+    "Kafka clients of former years": old_clients.fetch,
     "Spark's Kafka connector": spark_session.connector_jars,
 }
 KUBERNETES: Programs = {

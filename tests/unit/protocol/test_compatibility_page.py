@@ -8,6 +8,7 @@ import confluent_kafka
 import pytest
 
 from services.java import KAFKA
+from services.old_clients import OLD_CLIENTS
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "protocol-compatibility.md").read_text()
@@ -49,3 +50,8 @@ TESTED = {
 def test_page_has_every_client_with_its_version(client):
     [version] = re.findall(rf"^\| {re.escape(client)}[^|]* \| ([^|]+) \|", PAGE, re.MULTILINE)
     assert version == TESTED[client]
+
+
+@pytest.mark.parametrize("client", OLD_CLIENTS)
+def test_page_names_the_old_clients(client):
+    assert client.split()[1] in PAGE
