@@ -237,7 +237,7 @@ def kill_all(cluster: Cluster) -> None:
 
 
 def topics(workload: Workload) -> set[str]:
-    return set(workload.admin.list_topics(timeout=10).topics)
+    return set(workload.admin.list_topics(timeout=10).topics) - {"__consumer_offsets"}
 
 
 def prepare(cluster: Cluster, directory: Path) -> tuple[Workload, Path, dict[int, set[int]]]:

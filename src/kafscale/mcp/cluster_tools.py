@@ -43,13 +43,13 @@ class ClusterTools:
     async def cluster_status(self) -> Data:
         """Brokers with their states, the controller, and how many topics and groups there are."""
         snapshot = await take_snapshot(self._connections)
-        topics = usage.topic_usage(snapshot)
+        topics = [each for each in usage.topic_usage(snapshot).values() if not each.internal]
         return {
             "clusterId": snapshot.cluster_id,
             "controller": snapshot.controller,
             "records": self._connections.store_description,
             "topicCount": len(topics),
-            "partitionCount": sum(each.partition_count for each in topics.values()),
+            "partitionCount": sum(each.partition_count for each in topics),
             "groupCount": len(snapshot.groups),
             "storedBytes": usage.stored_bytes(snapshot),
             "problem": snapshot.problem,

@@ -42,12 +42,15 @@ class TopicTools:
         )
 
     async def list_topics(self, search: str = "", limit: int = ITEMS_MAX) -> Data:
-        """Topics whose names contain a text, with their partitions, records and sizes."""
+        """Topics whose names contain a text, with their partitions, records and sizes.
+
+        Internal topics, such as __consumer_offsets, are left out.
+        """
         snapshot = await take_snapshot(self._connections)
         topics = [
             to_json(each, _USAGE_FIELDS)
             for name, each in sorted(usage.topic_usage(snapshot).items())
-            if search.lower() in name.lower()
+            if search.lower() in name.lower() and not each.internal
         ]
         return bounded("topics", topics, limit) | {
             "problem": snapshot.listing_problem or snapshot.problem

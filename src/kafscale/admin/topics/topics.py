@@ -106,11 +106,12 @@ async def list_all(client: Client) -> list[ListedTopic]:
 
 
 async def describe(client: Client, names: Sequence[str]) -> list[DescribedTopic]:
-    """Describe these topics; all of them if no names are given."""
+    """Describe these topics; all but internal ones if no names are given."""
     response = await client.metadata(list(names) or None)
     for topic in response.topics:
         check(f"topic {topic.name}", topic.error_code)
-    topics = sorted(response.topics, key=lambda topic: topic.name or "")
+    found = [topic for topic in response.topics if names or not topic.is_internal]
+    topics = sorted(found, key=lambda topic: topic.name or "")
     if not topics:
         return []
     sizes, configs, offsets = await asyncio.gather(

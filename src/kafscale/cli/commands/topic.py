@@ -92,7 +92,9 @@ def list_topics(
 def describe(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Names of the topics; by default all."),
+        typer.Argument(
+            metavar="[NAME]...", help="Names of the topics; by default all but internal ones."
+        ),
     ] = None,
     output: OutputOption = Output.TABLE,
     bootstrap: BootstrapOption = "",
