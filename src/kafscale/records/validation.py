@@ -15,6 +15,7 @@ from kafscale.errors import BatchTooLargeError, InvalidRecordError, InvalidTimes
 from kafscale.records.batch import NO_TIMESTAMP, BatchHeader, BatchView
 from kafscale.records.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, decompress_view
 from kafscale.records.scan import INT64_MAX, INT64_MIN, RecordScan, is_compiled
+from kafscale.text.topic_partition import TopicPartition
 
 INLINE_STEPS: Final = 50_000 if is_compiled() else 400
 """How many records and headers may be read on an event loop: they take a millisecond."""
@@ -22,6 +23,10 @@ INLINE_COMPRESSED_BYTES_MAX: Final = 32 * 1024
 INLINE_DECOMPRESSED_BYTES_MAX: Final = 256 * 1024
 """gzip, the slowest codec, decompresses that much in a millisecond."""
 
+NAMED_MAX: Final = 3
+"""How many refused records the text of an error names; the response has more."""
+
+_KEY_REASON: Final = "Compacted topic cannot accept message without key in topic partition {}-{}"
 _TIMESTAMP_REASON: Final = (
     "Timestamp {} of message with offset {} is out of range. The timestamp should be within"
     " [{}, {}]"
@@ -31,6 +36,8 @@ _TIMESTAMP_REASON: Final = (
 class RecordRules(msgspec.Struct, frozen=True, gc=False):
     """What a topic requires of every record."""
 
+    topic_partition: TopicPartition = ("", 0)
+    """For the texts of errors."""
     requires_keys: bool = False
     """Whether records without a key are refused, because the topic is compacted."""
     timestamp_min_ms: int = INT64_MIN
@@ -86,35 +93,39 @@ def _scan(records: memoryview, header: BatchHeader, rules: RecordRules) -> Recor
 
 def _checked(scan: RecordScan, header: BatchHeader, rules: RecordRules) -> int:
     """Raise if records were refused; return their largest timestamp."""
-    if scan.out_of_range:
-        raise _invalid_timestamps(scan.out_of_range, header.base_timestamp_ms, rules)
-    if scan.without_key:
-        raise _missing_keys(scan.without_key)
+    if scan.out_of_range or scan.without_key:
+        raise _refused(scan, header.base_timestamp_ms, rules)
     return header.base_timestamp_ms + scan.largest_timestamp_delta
 
 
-def _invalid_timestamps(
-    out_of_range: list[tuple[int, int]], base_ms: int, rules: RecordRules
-) -> InvalidTimestampError:
+def _refused(
+    scan: RecordScan, base_ms: int, rules: RecordRules
+) -> InvalidTimestampError | InvalidRecordError:
+    """The error for a batch, which names its refused records in order.
+
+    As in Kafka, the timestamp of a record without a key is not checked, and one timestamp out of
+    range decides about the error of the batch.
+    """
+    topic, partition = rules.topic_partition
     limits = (rules.timestamp_min_ms, rules.timestamp_max_ms)
-    errors = [
-        (index, _TIMESTAMP_REASON.format(base_ms + delta, index, *limits))
-        for index, delta in out_of_range
-    ]
-    error = InvalidTimestampError(
-        "One or more records have been rejected due to invalid timestamp: see"
-        " message.timestamp.before.max.ms and message.timestamp.after.max.ms of the topic"
-    )
-    error.record_errors = errors
-    return error
-
-
-def _missing_keys(without_key: list[int]) -> InvalidRecordError:
-    error = InvalidRecordError(
-        f"One or more records have been rejected due to {len(without_key)} record errors in total:"
-        " compacted topics accept only messages with a key"
-    )
-    error.record_errors = [
-        (index, "Compacted topic cannot accept message without key") for index in without_key
-    ]
+    reasons = {
+        index: _TIMESTAMP_REASON.format(base_ms + delta, index, *limits)
+        for index, delta in scan.out_of_range
+    }
+    keyless = dict.fromkeys(scan.without_key, _KEY_REASON.format(topic, partition))
+    error: InvalidTimestampError | InvalidRecordError
+    if reasons.keys() - keyless.keys():
+        error = InvalidTimestampError(
+            "One or more records have been rejected due to invalid timestamp"
+        )
+    else:
+        first = [
+            f"RecordError(batchIndex={index}, message='{reason}')"
+            for index, reason in list(keyless.items())[:NAMED_MAX]
+        ]
+        error = InvalidRecordError(
+            f"One or more records have been rejected due to {len(keyless)} record errors in total,"
+            f" and only showing the first three errors at most: [{', '.join(first)}]"
+        )
+    error.record_errors = sorted((reasons | keyless).items())
     return error

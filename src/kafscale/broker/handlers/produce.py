@@ -138,7 +138,8 @@ def _append_topic(
             produce_results.check_order(context, topic, partition)
             log = find_partition(context.broker, topic.name, topic.topic_id, partition.index)
             records = partition.records if partition.records is not None else memoryview(b"")
-            rules = rules_of(context.version, log.settings, context.received_ms)
+            topic_partition = (log.topic, log.partition)
+            rules = rules_of(context.version, topic_partition, log.settings, context.received_ms)
             batch = read_inline(records, rules)
             if batch is None:
                 appended.large.append(_LargeBatch(topic, partition, result, log, records, rules))

@@ -15,6 +15,7 @@ from kafscale.records import BatchView, Codec, TimestampType, single_batch, up_c
 from kafscale.records.batch import MAGIC, MAGIC_POSITION, TRANSACTIONAL_BIT, BatchHeader
 from kafscale.records.validation import RecordRules, validate_inline, validate_records
 from kafscale.storage.log.config import LogSettings
+from kafscale.text.topic_partition import TopicPartition
 
 INLINE_BYTES_MAX: Final = 1024 * 1024
 """Larger batches are verified in a thread: the checksum of 1 MiB takes some 0.1 ms."""
@@ -49,17 +50,20 @@ class BatchRules(msgspec.Struct, frozen=True, gc=False):
     records: RecordRules
 
 
-def rules_of(version: int, settings: LogSettings, now_ms: int) -> BatchRules:
+def rules_of(
+    version: int, topic_partition: TopicPartition, settings: LogSettings, now_ms: int
+) -> BatchRules:
     """The rules for the batches of one partition, for a request that was received at `now_ms`."""
     is_create_time = settings.timestamp_type is TimestampType.CREATE_TIME
     records = (
         RecordRules(
+            topic_partition,
             requires_keys=settings.requires_keys,
             timestamp_min_ms=now_ms - settings.timestamp_before_max_ms,
             timestamp_max_ms=now_ms + settings.timestamp_after_max_ms,
         )
         if is_create_time
-        else RecordRules(requires_keys=settings.requires_keys)
+        else RecordRules(topic_partition, requires_keys=settings.requires_keys)
     )
     return BatchRules(version, settings.message_bytes_max, is_create_time, records)
 

@@ -1,0 +1,73 @@
+"""Requests about configs to one server, with their errors as values to compare."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from kafscale.protocol.messages import alter_configs as legacy
+from kafscale.protocol.messages import incremental_alter_configs as incremental
+from kafscale.protocol.messages.describe_configs import (
+    DESCRIBE_CONFIGS,
+    DescribeConfigsRequest,
+    DescribedConfig,
+    ResourceToDescribe,
+)
+from services.wire import Wire
+
+SET, DELETE, APPEND, SUBTRACT = range(4)
+TOPIC, BROKER, BROKER_LOGGER, GROUP = 2, 4, 8, 32
+
+Error = tuple[int, str | None]
+Operation = tuple[str, int, str | None]
+
+
+class Player(Wire):
+    """A connection to a server."""
+
+    def __init__(self, port: int, *, delay_s: float) -> None:
+        """A change is visible after `delay_s`: Kafka responds before its broker has applied it."""
+        super().__init__(port)
+        self._delay_s = delay_s
+
+    def alter(
+        self, kind: int, name: str, *operations: Operation, validate_only: bool = False
+    ) -> Error:
+        """IncrementalAlterConfigs of one resource: the error code and message."""
+        configs = [incremental.ConfigToAlter(*each) for each in operations]
+        return self.alter_all([incremental.ResourceToAlter(kind, name, configs)], validate_only)[0]
+
+    def alter_all(
+        self, resources: Sequence[incremental.ResourceToAlter], validate_only: bool = False
+    ) -> list[Error]:
+        request = incremental.IncrementalAlterConfigsRequest(list(resources), validate_only)
+        response = self.call(incremental.INCREMENTAL_ALTER_CONFIGS, 1, request)
+        return [(each.error_code, each.error_message) for each in response.resources]
+
+    def replace(
+        self, kind: int, name: str, *configs: tuple[str, str | None], validate_only: bool = False
+    ) -> Error:
+        """AlterConfigs of one resource."""
+        requested = [legacy.ConfigToSet(*each) for each in configs]
+        request = legacy.AlterConfigsRequest(
+            [legacy.ResourceToAlter(kind, name, requested)], validate_only
+        )
+        [result] = self.call(legacy.ALTER_CONFIGS, 2, request).resources
+        return result.error_code, result.error_message
+
+    def describe(self, kind: int, name: str, *names: str) -> dict[str, DescribedConfig]:
+        """The described configs, which must exist."""
+        error, configs = self.described(kind, name, *names)
+        assert error == 0, error
+        return configs
+
+    def described(self, kind: int, name: str, *names: str) -> tuple[int, dict[str, Any]]:
+        resource = ResourceToDescribe(kind, name, list(names) or None)
+        request = DescribeConfigsRequest([resource], include_synonyms=True)
+        [result] = self.call(DESCRIBE_CONFIGS, 4, request).resources
+        return result.error_code, {config.name: config for config in result.configs}
+
+    def value(self, kind: int, name: str, config: str) -> tuple[str | None, int]:
+        """A value and its source, once changes are visible."""
+        time.sleep(self._delay_s)
+        described = self.describe(kind, name, config)[config]
+        return described.value, described.source
