@@ -9,10 +9,12 @@ restart. Topic and group configs are authorized on the topic or group, all other
 import asyncio
 import enum
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from kafscale.broker.configs import client_metrics
+from kafscale.broker.configs.changes import Change
+from kafscale.broker.configs.topic_configs import TopicRules
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.broker.shared import topic_admission
@@ -26,9 +28,6 @@ from kafscale.errors import (
 from kafscale.metadata.access import model as acl_model
 from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.topics import names
-
-Change = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""Returns the new configs of a resource for its current ones."""
 
 
 class NamedResource(Protocol):
@@ -74,8 +73,12 @@ def find_topic(broker: Services, name: str) -> Topic:
     topic = broker.topic_store.find(name)
     if topic is None:
         names.check(name)
-        raise UnknownTopicError(f"The topic '{name}' does not exist.")
+        raise unknown_topic(name)
     return topic
+
+
+def unknown_topic(name: str) -> UnknownTopicError:
+    return UnknownTopicError(f"The topic '{name}' does not exist.")
 
 
 def check_not_internal(broker: Services, name: str) -> None:
@@ -98,6 +101,7 @@ async def alter(
     change_for: Callable[[Resource], Change],
     *,
     validate_only: bool,
+    kinds: Collection[int] = tuple(ResourceType),
 ) -> list[KafscaleError | None]:
     """Alter the configs of each resource; returns an error for each that was not changed."""
     broker = context.broker
@@ -107,6 +111,8 @@ async def alter(
         try:
             if counts[resource.resource_type, resource.resource_name] > 1:
                 raise InvalidRequestError("Each resource must appear at most once.")
+            if resource.resource_type not in kinds:
+                raise InvalidRequestError(f"Unknown resource type {resource.resource_type}")
             require(context, acl_model.Operation.ALTER_CONFIGS, resource)
             if resource.resource_type == ResourceType.CLIENT_METRICS:
                 await _alter_client_metrics(broker, resource, validate_only=validate_only)
@@ -140,10 +146,20 @@ async def _alter(
             "Broker configs are read-only: change the broker's settings and restart it."
         )
     if resource.resource_type != ResourceType.TOPIC:
-        raise InvalidRequestError(f"Unsupported resource type: {resource.resource_type}")
-    topic = find_topic(broker, resource.resource_name)
-    check_not_internal(broker, topic.name)
-    if validate_only:
-        change(topic.configs)
-    else:
-        await broker.topic_store.set_configs(topic.name, change)
+        raise InvalidRequestError(f"Unknown resource type {resource.resource_type}")
+    await _alter_topic(broker, resource.resource_name, change, validate_only=validate_only)
+
+
+async def _alter_topic(broker: Services, name: str, change: Change, *, validate_only: bool) -> None:
+    if not name:
+        raise InvalidRequestError("Default topic resources are not allowed.")
+    names.check(name)
+    check_not_internal(broker, name)
+    rules = TopicRules(broker.topic_defaults)
+    topic = broker.topic_store.get(name)
+    # As in Kafka, an invalid change is refused before a topic that does not exist.
+    change(topic.configs if topic else {}, rules)
+    if topic is None:
+        raise unknown_topic(name)
+    if not validate_only:
+        await broker.topic_store.set_configs(name, lambda current: change(current, rules))

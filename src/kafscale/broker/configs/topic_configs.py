@@ -5,17 +5,15 @@ its value from the broker's settings, else Kafka's default. `metadata.topics.con
 checks values; handlers store them.
 """
 
-import enum
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kafscale.errors import InvalidConfigError, InvalidRequestError
+from kafscale.errors import InvalidConfigError
 from kafscale.metadata.topics import config_validation
-from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS, Effect, TopicConfig
+from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS, TopicConfig
 from kafscale.metadata.topics.config_types import ConfigSource, ConfigType, split_list
 from kafscale.metadata.topics.config_validation import COMPACT, DELETE, TopicDefaults
 from kafscale.protocol.messages.describe_configs import ConfigSynonym, DescribedConfig
-from kafscale.protocol.messages.incremental_alter_configs import ConfigToAlter
 from kafscale.records import Codec, TimestampType
 from kafscale.storage.compaction.rules import CompactionRules
 from kafscale.storage.log.config import LogSettings
@@ -24,65 +22,33 @@ _TIMESTAMP_TYPES: Final = {
     "CreateTime": TimestampType.CREATE_TIME,
     "LogAppendTime": TimestampType.LOG_APPEND_TIME,
 }
-_FOREVER: Final = "-1"
+_POLICIES: Final = TOPIC_CONFIGS["cleanup.policy"].type
+FOREVER: Final = -1
 _AS_SENT: Final = frozenset({"none", "uncompressed", "producer"})
-
-
-class Operation(enum.IntEnum):
-    """The operations of IncrementalAlterConfigs."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
 
 
 # --- altering -------------------------------------------------------------------------------------
 
 
-def apply_incremental(
-    current: Mapping[str, str], operations: Iterable[ConfigToAlter], defaults: TopicDefaults
-) -> dict[str, str]:
-    """The topic's own configs after some operations; raises if one of them is invalid."""
-    changed = dict(current)
-    seen = set()
-    for operation in operations:
-        name = operation.name
-        if name in seen:
-            raise InvalidRequestError("Error due to duplicate config keys")
-        seen.add(name)
-        value = _apply(changed.get(name), operation, defaults)
-        if value is None:
-            changed.pop(name, None)
-        else:
-            changed[name] = config_validation.validate_value(name, value, defaults)
-    return changed
+class TopicRules:
+    """What the configs of a topic may be.
 
+    Stored configs that do not change are not checked: an older version may have allowed more.
+    """
 
-def _apply(current: str | None, requested: ConfigToAlter, defaults: TopicDefaults) -> str | None:
-    """The value of a config after an operation; None if the topic does not set it any more."""
-    name = requested.name
-    try:
-        operation = Operation(requested.operation)
-    except ValueError:
-        raise InvalidRequestError(f"Unknown operation {requested.operation} on {name}") from None
-    row = config_validation.definition(name)
-    if operation is Operation.DELETE:
-        return None
-    if requested.value is None:
-        raise InvalidRequestError(f"Null value not supported for: {name}")
-    if operation is Operation.SET:
-        return requested.value
-    if row.type.type is not ConfigType.LIST:
-        raise InvalidConfigError(
-            f"Can't {operation.name} to key {name} because its type is not LIST."
-        )
-    # A list that the topic does not set starts with the default, as in Kafka.
-    items = split_list(defaults.values[name] if current is None else current)
-    change = split_list(requested.value)
-    if operation is Operation.APPEND:
-        return ",".join(dict.fromkeys([*items, *change]))
-    return ",".join(item for item in items if item not in change)
+    def __init__(self, defaults: TopicDefaults) -> None:
+        self._defaults = defaults
+
+    def inherited_list(self, name: str) -> str | None:
+        row = TOPIC_CONFIGS.get(name)
+        is_list = row is not None and row.type.type is ConfigType.LIST
+        return self._defaults.values[name] if is_list else None
+
+    def checked(self, configs: Mapping[str, str], changed: Iterable[str]) -> dict[str, str]:
+        values = {name: config_validation.validate_value(name, configs[name]) for name in changed}
+        result = {**configs, **values}
+        config_validation.check_together(result)
+        return result
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -91,27 +57,34 @@ def _apply(current: str | None, requested: ConfigToAlter, defaults: TopicDefault
 def resolve(configs: Mapping[str, str], defaults: TopicDefaults) -> LogSettings:
     """The log configuration of a topic.
 
-    Stored values are checked again, because other tools may have written them: it is better not to
-    open a log than to delete its records by a default. Configs without effect on logs are ignored.
+    Stored values that make no sense raise `InvalidConfigError`, because other tools may have
+    written them: it is better not to open a log than to delete its records by a default. Names
+    without effect on logs are ignored, and so are the bounds of values that were valid once.
     """
-    values = dict(defaults.values)
-    for name, value in configs.items():
-        row = TOPIC_CONFIGS.get(name)
-        if row is not None and row.effect is Effect.APPLIED:
-            values[name] = config_validation.validate_value(name, value, defaults)
-    policies = split_list(values["cleanup.policy"])
+    own = {name: value for name, value in configs.items() if name in TOPIC_CONFIGS}
+    values = {**defaults.values, **own}
+    try:
+        return _log_settings(values)
+    except (KeyError, ValueError) as error:
+        raise InvalidConfigError(f"the stored topic configs {own} are invalid: {error}") from None
+
+
+def _log_settings(values: Mapping[str, str]) -> LogSettings:
+    policies = split_list(_POLICIES.parse(values["cleanup.policy"]))
     has_delete_policy = DELETE in policies
-    if not has_delete_policy:
-        values["retention.ms"] = values["retention.bytes"] = _FOREVER
     compression = values["compression.type"]
+    segment_bytes, segment_ms = int(values["segment.bytes"]), int(values["segment.ms"])
+    if segment_bytes < 1 or segment_ms < 1:
+        raise ValueError("the limits of segments must be at least 1")
     compaction = _compaction(values) if COMPACT in policies else None
-    segment_ms = int(values["segment.ms"])
     return LogSettings(
-        segment_bytes=int(values["segment.bytes"]),
+        segment_bytes=segment_bytes,
         # As in Kafka, so that records are compacted in time.
         segment_ms=min(segment_ms, compaction.lag_ms_max) if compaction else segment_ms,
-        retention_ms=int(values["retention.ms"]),
-        retention_bytes=int(values["retention.bytes"]),
+        retention_ms=max(int(values["retention.ms"]), FOREVER) if has_delete_policy else FOREVER,
+        retention_bytes=(
+            max(int(values["retention.bytes"]), FOREVER) if has_delete_policy else FOREVER
+        ),
         message_bytes_max=int(values["max.message.bytes"]),
         timestamp_type=_TIMESTAMP_TYPES[values["message.timestamp.type"]],
         timestamp_after_max_ms=int(values["message.timestamp.after.max.ms"]),
@@ -150,10 +123,10 @@ def _describe(row: TopicConfig, own: str | None, defaults: TopicDefaults) -> Des
     return DescribedConfig(
         name=row.name,
         value=values[0].value,
-        read_only=row.effect is Effect.FIXED,
+        read_only=False,
         is_default=own is None,
         source=values[0].source,
         synonyms=values,
         type=row.type.type,
-        documentation=row.documentation,
+        documentation=row.full_documentation,
     )

@@ -11,10 +11,12 @@ Behaviour:
 Version notes: all versions behave alike.
 """
 
-from kafscale.broker.configs import resources
+from typing import Final
+
+from kafscale.broker.configs import changes, resources
+from kafscale.broker.configs.resources import ResourceType
 from kafscale.broker.requests.context import RequestContext
-from kafscale.errors import InvalidRequestError, KafscaleError
-from kafscale.metadata.topics import config_validation
+from kafscale.errors import KafscaleError
 from kafscale.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
@@ -22,16 +24,17 @@ from kafscale.protocol.messages.alter_configs import (
     ResourceToAlter,
 )
 
+_KINDS: Final = frozenset(ResourceType) - {ResourceType.BROKER_LOGGER}
+"""As in Kafka, the levels of loggers cannot be replaced as a whole."""
+
 
 async def handle(context: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
-    def replacement(resource: ResourceToAlter) -> resources.Change:
-        configs = {config.name: config.value for config in resource.configs}
-        if len(configs) < len(resource.configs):
-            raise InvalidRequestError("Error due to duplicate config keys")
-        return lambda _current: config_validation.validate(configs, context.broker.topic_defaults)
-
     errors = await resources.alter(
-        context, request.resources, replacement, validate_only=request.validate_only
+        context,
+        request.resources,
+        lambda resource: changes.replacement(resource.configs),
+        validate_only=request.validate_only,
+        kinds=_KINDS,
     )
     return AlterConfigsResponse(resources=list(map(_result, request.resources, errors)))
 

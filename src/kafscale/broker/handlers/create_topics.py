@@ -91,7 +91,7 @@ async def _create(
         replicas = _check_assignments(broker, topic)
         partition_count = len(replicas) or _partition_count(context, topic)
         configs = config_validation.validate(
-            {config.name: config.value for config in topic.configs}, broker.topic_defaults
+            {config.name: config.value for config in topic.configs}
         )
         topic_id = UUID_ZERO
         if not request.validate_only:

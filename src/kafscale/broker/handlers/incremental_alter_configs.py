@@ -13,7 +13,7 @@ Behaviour:
 Version notes: all versions behave alike.
 """
 
-from kafscale.broker.configs import resources, topic_configs
+from kafscale.broker.configs import changes, resources
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import KafscaleError
 from kafscale.protocol.messages.incremental_alter_configs import (
@@ -27,13 +27,11 @@ from kafscale.protocol.messages.incremental_alter_configs import (
 async def handle(
     context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    def change(resource: ResourceToAlter) -> resources.Change:
-        return lambda current: topic_configs.apply_incremental(
-            current, resource.configs, context.broker.topic_defaults
-        )
-
     errors = await resources.alter(
-        context, request.resources, change, validate_only=request.validate_only
+        context,
+        request.resources,
+        lambda resource: changes.incremental(resource.configs),
+        validate_only=request.validate_only,
     )
     return IncrementalAlterConfigsResponse(resources=list(map(_result, request.resources, errors)))
 

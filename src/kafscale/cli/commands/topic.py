@@ -201,6 +201,8 @@ def print_descriptions(topics: "Iterable[DescribedTopic]") -> None:
 
 
 def _print_description(topic: "DescribedTopic") -> None:
+    from kafscale.metadata.topics.config_defs import is_used
+
     partitions = topic.partitions
     records = pluralize(sum(map(record_count, partitions)), "record")
     suffix = ", internal" if topic.internal else ""
@@ -209,7 +211,8 @@ def _print_description(topic: "DescribedTopic") -> None:
         f": {pluralize(len(partitions), 'partition')}, {records}{suffix}, id {topic.topic_id}",
     )
     for name, value in topic.configs.items():
-        print_line((f"{name} ", "dim"), str(value), indent=2)
+        note = "" if is_used(name) else " (kept, but not used by Kafscale)"
+        print_line((f"{name} ", "dim"), f"{value}{note}", indent=2)
     print_line()
     print_table(
         ("partition", "leader", "leader epoch", "start", "end", "records", "size"),

@@ -1,12 +1,12 @@
-"""The definitions of all topic configs: type, default and effect. Names and defaults are Kafka's.
+"""The definitions of all topic configs: type, default and effect.
 
-Every config has one of three effects:
+Names and values are those of Kafka 4.1. A config accepts every value that Kafka accepts, with
+tiered storage disabled as by default. It has one of three effects:
 
-* An applied config accepts any value of its type, and the logs of the topic use it.
-* An accepted config accepts any value of its type, because Kafscale guarantees what each value
-  promises: min.insync.replicas is met by storage that is durable before it acknowledges.
-* A fixed config accepts its default only. Any other value would promise what Kafscale does not do,
-  and is rejected.
+* An applied config is used by the logs of the topic.
+* An accepted config is met, whatever its value: min.insync.replicas by storage that is durable
+  before it acknowledges.
+* A kept config is stored and shown, and nothing uses it. Its documentation says why.
 """
 
 import enum
@@ -16,14 +16,18 @@ from typing import Final
 from kafscale.metadata.topics.config_types import (
     INT_MAX,
     LONG_MAX,
+    LONG_MIN,
     Boolean,
     Enum,
     Integer,
     Ratio,
+    ReplicaList,
     StringList,
     ValueType,
 )
 
+SEGMENT_BYTES_MIN: Final = 1024 * 1024
+"""As in Kafka 4; topics of older versions may have less, and so may the broker's settings."""
 WEEK_MS: Final = 7 * 24 * 3600 * 1000
 
 
@@ -32,7 +36,7 @@ class Effect(enum.Enum):
 
     APPLIED = "applied"
     ACCEPTED = "accepted"
-    FIXED = "fixed"
+    KEPT = "kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +53,21 @@ class TopicConfig:
     """The name of Kafka's broker config of the same meaning, if there is one."""
     documentation: str
 
+    @property
+    def is_used(self) -> bool:
+        return self.effect is not Effect.KEPT
+
+    @property
+    def full_documentation(self) -> str:
+        """The documentation for clients, which says so if the config is not used."""
+        return self.documentation if self.is_used else f"{NOT_USED} {self.documentation}"
+
+
+NOT_USED: Final = "Kafscale keeps this config but does not use it."
 
 APPLIED: Final = Effect.APPLIED
 ACCEPTED: Final = Effect.ACCEPTED
-FIXED: Final = Effect.FIXED
+KEPT: Final = Effect.KEPT
 
 _MILLISECONDS: Final = Integer(0)
 _LIMIT: Final = Integer(-1)
@@ -61,16 +76,16 @@ _ROWS: Final = (
     TopicConfig(
         APPLIED,
         "cleanup.policy",
-        StringList(),
+        StringList(("compact", "delete")),
         "delete",
         synonym="log.cleanup.policy",
         documentation="What happens to old records: delete removes them by retention.ms and"
-        " retention.bytes; compact keeps the newest of each key.",
+        " retention.bytes; compact keeps the newest of each key; an empty list keeps all records.",
     ),
     TopicConfig(
         APPLIED,
         "compression.type",
-        Enum(("none", "uncompressed", "producer", "gzip", "snappy", "lz4", "zstd")),
+        Enum(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"), aliases=("none",)),
         "snappy",
         synonym="compression.type",
         documentation="The codec for batches that arrive uncompressed, applied when a segment is"
@@ -114,10 +129,10 @@ _ROWS: Final = (
     TopicConfig(
         APPLIED,
         "retention.bytes",
-        _LIMIT,
+        Integer(LONG_MIN),
         "-1",
         synonym="log.retention.bytes",
-        documentation="The size above which the oldest segments are deleted; -1: no limit.",
+        documentation="The size above which the oldest segments are deleted; negative: no limit.",
     ),
     TopicConfig(
         APPLIED,
@@ -130,7 +145,7 @@ _ROWS: Final = (
     TopicConfig(
         APPLIED,
         "segment.bytes",
-        Integer(1, INT_MAX),
+        Integer(SEGMENT_BYTES_MIN, INT_MAX),
         "104857600",
         synonym="log.segment.bytes",
         documentation="The size at which a segment is rolled.",
@@ -185,122 +200,133 @@ _ROWS: Final = (
         documentation="The share of uncompacted records at which a topic is compacted.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
+        "compression.gzip.level",
+        Integer(1, 9, extra=-1),
+        "-1",
+        synonym="compression.gzip.level",
+        documentation="Batches are compressed at the default level of the codec.",
+    ),
+    TopicConfig(
+        KEPT,
+        "compression.lz4.level",
+        Integer(1, 17),
+        "9",
+        synonym="compression.lz4.level",
+        documentation="Batches are compressed at the default level of the codec.",
+    ),
+    TopicConfig(
+        KEPT,
+        "compression.zstd.level",
+        Integer(-131072, 22),
+        "3",
+        synonym="compression.zstd.level",
+        documentation="Batches are compressed at the default level of the codec.",
+    ),
+    TopicConfig(
+        KEPT,
         "file.delete.delay.ms",
         _MILLISECONDS,
         "60000",
         synonym="log.segment.delete.delay.ms",
-        documentation="Not applicable: brokers keep no log files on disk.",
+        documentation="Brokers keep no log files on disk.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
         "flush.messages",
         Integer(1),
         str(LONG_MAX),
         synonym="log.flush.interval.messages",
-        documentation="Not applicable: records acknowledged with acks=all are durable.",
+        documentation="Records are durable when acks=all is acknowledged, and maybe later"
+        " with other acks.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
         "flush.ms",
         _MILLISECONDS,
         str(LONG_MAX),
         synonym="log.flush.interval.ms",
-        documentation="Not applicable: records acknowledged with acks=all are durable.",
+        documentation="Records are durable when acks=all is acknowledged, and maybe later"
+        " with other acks.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
         "follower.replication.throttled.replicas",
-        StringList(),
+        ReplicaList("follower.replication.throttled.replicas"),
         "",
-        documentation="Not applicable: brokers do not replicate to each other.",
+        documentation="Brokers do not replicate to each other.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
         "index.interval.bytes",
         Integer(0, INT_MAX),
         "4096",
         synonym="log.index.interval.bytes",
-        documentation="The distance between index entries; set by storage.indexIntervalBytes.",
+        documentation="storage.indexIntervalBytes is the distance between index entries.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
         "leader.replication.throttled.replicas",
-        StringList(),
+        ReplicaList("leader.replication.throttled.replicas"),
         "",
-        documentation="Not applicable: brokers do not replicate to each other.",
+        documentation="Brokers do not replicate to each other.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
         "local.retention.bytes",
         Integer(-2),
         "-2",
         synonym="log.local.retention.bytes",
-        documentation="Not applicable: all records are in object storage.",
+        documentation="All records are in object storage.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
         "local.retention.ms",
         Integer(-2),
         "-2",
         synonym="log.local.retention.ms",
-        documentation="Not applicable: all records are in object storage.",
+        documentation="All records are in object storage.",
     ),
     TopicConfig(
-        FIXED,
-        "message.downconversion.enable",
-        Boolean(),
-        "true",
-        synonym="log.message.downconversion.enable",
-        documentation="Records are down-converted for old consumers.",
-    ),
-    TopicConfig(
-        FIXED,
-        "message.format.version",
-        Enum(("3.0-IV1",)),
-        "3.0-IV1",
-        synonym="log.message.format.version",
-        documentation="Records are stored in format 2, the latest.",
-    ),
-    TopicConfig(
-        FIXED,
+        KEPT,
         "preallocate",
         Boolean(),
         "false",
         synonym="log.preallocate",
-        documentation="Not applicable: brokers keep no log files on disk.",
+        documentation="Brokers keep no log files on disk.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
         "remote.log.copy.disable",
         Boolean(),
         "false",
-        documentation="Not applicable: all records are in object storage.",
+        documentation="All records are in object storage.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
         "remote.log.delete.on.disable",
         Boolean(),
         "false",
-        documentation="Not applicable: all records are in object storage.",
+        documentation="All records are in object storage.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
         "remote.storage.enable",
         Boolean(),
         "false",
-        documentation="Not applicable: all records are in object storage.",
+        documentation="All records are in object storage. As in a Kafka without tiered storage,"
+        " it cannot be true.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
         "segment.index.bytes",
         Integer(4, INT_MAX),
         "10485760",
         synonym="log.index.size.max.bytes",
-        documentation="Not applicable: brokers keep no log files on disk.",
+        documentation="Brokers keep no log files on disk.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
         "segment.jitter.ms",
         _MILLISECONDS,
         "0",
@@ -308,12 +334,12 @@ _ROWS: Final = (
         documentation="Segments are rolled without jitter.",
     ),
     TopicConfig(
-        FIXED,
+        KEPT,
         "unclean.leader.election.enable",
         Boolean(),
         "false",
         synonym="unclean.leader.election.enable",
-        documentation="Not applicable: every new leader has all acknowledged records.",
+        documentation="Every new leader has all acknowledged records.",
     ),
 )
 
@@ -321,3 +347,13 @@ TOPIC_CONFIGS: Final = {row.name: row for row in sorted(_ROWS, key=lambda row: r
 
 assert len(TOPIC_CONFIGS) == len(_ROWS)
 assert all(row.type.parse(row.default) == row.default for row in _ROWS)
+
+
+def is_used(name: str) -> bool:
+    """Whether a topic config has an effect, as far as is known.
+
+    >>> is_used("retention.ms"), is_used("file.delete.delay.ms"), is_used("of.another.broker")
+    (True, False, True)
+    """
+    row = TOPIC_CONFIGS.get(name)
+    return row is None or row.is_used

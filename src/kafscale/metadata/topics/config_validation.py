@@ -13,8 +13,8 @@ from typing import Final, Self
 from kafscale.config import Config
 from kafscale.config.model import DEFAULT
 from kafscale.errors import InvalidConfigError
-from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS, Effect, TopicConfig
-from kafscale.metadata.topics.config_types import split_list
+from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS
+from kafscale.metadata.topics.config_types import InvalidValueError, ValueType
 
 COMPACT: Final = "compact"
 DELETE: Final = "delete"
@@ -46,48 +46,47 @@ class TopicDefaults:
         )
 
 
-def validate(configs: Mapping[str, str | None], defaults: TopicDefaults) -> dict[str, str]:
+def validate(configs: Mapping[str, str | None]) -> dict[str, str]:
     """Return configs as they are stored; raises `InvalidConfigError` if any is invalid."""
     nulls = sorted(name for name, value in configs.items() if value is None)
     if nulls:
         raise InvalidConfigError(f"Null value not supported for topic configs: {','.join(nulls)}")
-    return {
-        name: validate_value(name, value, defaults)
-        for name, value in configs.items()
-        if value is not None
+    stored = {
+        name: validate_value(name, value) for name, value in configs.items() if value is not None
     }
+    check_together(stored)
+    return stored
 
 
-def validate_value(name: str, text: str, defaults: TopicDefaults) -> str:
+def validate_value(name: str, text: str) -> str:
     """Return one value as it is stored."""
-    row = definition(name)
-    try:
-        value = row.type.parse(text)
-        if name == "cleanup.policy":
-            _check_policy(value)
-        if row.effect is Effect.FIXED:
-            _check_fixed(row, value, defaults.values[name])
-    except ValueError as error:
-        raise InvalidConfigError(
-            f"Invalid value {text} for configuration {name}: {error}"
-        ) from None
-    return value
-
-
-def definition(name: str) -> TopicConfig:
-    """The definition of a config; raises `InvalidConfigError` for an unknown name."""
     row = TOPIC_CONFIGS.get(name)
     if row is None:
         raise InvalidConfigError(f"Unknown topic config name: {name}")
-    return row
+    return parse_value(name, row.type, text)
 
 
-def _check_policy(value: str) -> None:
-    policies = set(split_list(value))
-    if not policies or policies - {COMPACT, DELETE}:
-        raise ValueError("String must be one of: compact, delete")
+def parse_value(name: str, value_type: ValueType, text: str) -> str:
+    """Parse a value; raises `InvalidConfigError` in the words of Kafka."""
+    try:
+        return value_type.parse(text)
+    except InvalidValueError as error:
+        raise InvalidConfigError(
+            f"Invalid value {error.value} for configuration {name}: {error}"
+        ) from None
 
 
-def _check_fixed(row: TopicConfig, value: str, only: str) -> None:
-    if value != only:
-        raise ValueError(f"Value must be {only!r}. {row.documentation}")
+def check_together(configs: Mapping[str, str]) -> None:
+    """Raise if the configs of a topic contradict each other, or Kafka's without tiered storage."""
+    if configs.get("remote.storage.enable") == "true":
+        raise InvalidConfigError(
+            "Tiered Storage functionality is disabled in the broker."
+            " Topic cannot be configured with remote log storage."
+        )
+    lag_ms = configs.get("min.compaction.lag.ms")
+    lag_ms_max = configs.get("max.compaction.lag.ms")
+    if lag_ms is not None and lag_ms_max is not None and int(lag_ms) > int(lag_ms_max):
+        raise InvalidConfigError(
+            f"conflict topic config setting min.compaction.lag.ms ({lag_ms}) >"
+            f" max.compaction.lag.ms ({lag_ms_max})"
+        )

@@ -20,8 +20,6 @@ import msgspec
 from kafscale.errors import InvalidConfigError, InvalidTopicError
 from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.topics import config_validation, names
-from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS
-from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.operator.spec.status import AppliedStatus, Condition, TopicStatus, bad, ok
 from kafscale.operator.spec.topic import TopicResource, TopicSpec
 
@@ -41,7 +39,6 @@ RETENTION_BYTES: Final = "retention.bytes"
 DIFFERENCES_MAX: Final = 5
 """How many differences are named in a message."""
 
-_DEFAULTS: Final = TopicDefaults({name: row.default for name, row in TOPIC_CONFIGS.items()})
 _NOTHING_APPLIED: Final = AppliedStatus()
 
 
@@ -131,7 +128,7 @@ def desired_configs(spec: TopicSpec) -> dict[str, str]:
         if name in spec.config:
             raise InvalidConfigError(f"{name} has a field of its own: use {field}")
     fields = {RETENTION_MS: str(spec.retention_ms), RETENTION_BYTES: str(spec.retention_bytes)}
-    return config_validation.validate({**fields, **spec.config}, _DEFAULTS)
+    return config_validation.validate({**fields, **spec.config})
 
 
 def rejected(before: TopicStatus, reason: str, message: str) -> Plan:

@@ -49,13 +49,13 @@ def test_unnamed_configs_return_to_their_defaults(version):
     [
         (resource(("no.such", "1")), ErrorCode.INVALID_CONFIG),
         (resource(("segment.ms", "9"), ("retention.ms", "soon")), ErrorCode.INVALID_CONFIG),
-        (resource(("retention.ms", None)), ErrorCode.INVALID_CONFIG),
+        (resource(("retention.ms", None)), ErrorCode.INVALID_REQUEST),
         (resource(("cleanup.policy", "shred")), ErrorCode.INVALID_CONFIG),
         (resource(("retention.ms", "1"), ("retention.ms", "2")), ErrorCode.INVALID_REQUEST),
         (resource(name="missing"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        (resource(name=""), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (resource(name=""), ErrorCode.INVALID_REQUEST),
         (resource(name=str(NODE_ID), kind=ResourceType.BROKER), ErrorCode.INVALID_CONFIG),
-        (resource(name=str(NODE_ID), kind=ResourceType.BROKER_LOGGER), ErrorCode.INVALID_CONFIG),
+        (resource(name=str(NODE_ID), kind=ResourceType.BROKER_LOGGER), ErrorCode.INVALID_REQUEST),
         (resource(name="us", kind=ResourceType.GROUP), ErrorCode.INVALID_REQUEST),
     ],
 )

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from kafscale.broker.configs.changes import Operation
 from kafscale.broker.configs.resources import ResourceType
-from kafscale.broker.configs.topic_configs import Operation
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.incremental_alter_configs import (
     INCREMENTAL_ALTER_CONFIGS,

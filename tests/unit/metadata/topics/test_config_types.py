@@ -8,6 +8,7 @@ from kafscale.metadata.topics.config_types import (
     Enum,
     Integer,
     Ratio,
+    ReplicaList,
     StringList,
     split_list,
 )
@@ -18,6 +19,9 @@ RATIO = Ratio()
 FLAG = Boolean()
 WORD = Enum(("some", "none"))
 WORDS = StringList()
+POLICIES = StringList(("some", "none"))
+LEVEL = Integer(1, 9, extra=-1)
+REPLICAS = ReplicaList("throttled")
 
 
 @pytest.mark.parametrize(
@@ -29,11 +33,16 @@ WORDS = StringList()
         (NUMBER, str(2**63 - 1), str(2**63 - 1)),
         (SMALL, "10", "10"),
         (RATIO, "0.5", "0.5"),
-        (RATIO, " 1 ", "1"),
+        (RATIO, " 1 ", "1.0"),
         (FLAG, "True", "true"),
         (FLAG, " false", "false"),
         (WORD, " some ", "some"),
-        (WORDS, " a, b ,,c", "a,b,c"),
+        (WORDS, " a, b ,,c", "a,b,,c"),
+        (POLICIES, "", ""),
+        (POLICIES, "some,some", "some,some"),
+        (LEVEL, "-1", "-1"),
+        (REPLICAS, " * ", "*"),
+        (REPLICAS, "0:1, 2:3,", "0:1,2:3,"),
         (WORDS, "", ""),
     ],
 )
@@ -51,13 +60,17 @@ def test_valid_values_are_normalized(kind, text, value):
         (NUMBER, "1e3", "Not a number"),
         (NUMBER, "\N{ARABIC-INDIC DIGIT ONE}", "Not a number"),
         (NUMBER, "-2", "at least -1"),
-        (NUMBER, str(2**63), "at most 9223372036854775807"),
+        (NUMBER, str(2**63), "Not a number of type LONG"),
         (SMALL, "x", "Not a number of type INT"),
         (SMALL, "0", "at least 1"),
-        (SMALL, "11", "at most 10"),
-        (RATIO, "1.1", "from 0 to 1"),
-        (RATIO, "nan", "from 0 to 1"),
-        (RATIO, "half", "from 0 to 1"),
+        (SMALL, "11", "no more than 10"),
+        (RATIO, "1.1", "no more than 1"),
+        (RATIO, "-0.1", "at least 0"),
+        (RATIO, "nan", "Not a number of type DOUBLE"),
+        (RATIO, "half", "Not a number of type DOUBLE"),
+        (LEVEL, "0", "between 1 and 9 or equal to -1"),
+        (POLICIES, "some,", "one of: some, none"),
+        (REPLICAS, "0:1,*", "throttled must be the literal"),
         (FLAG, "yes", "either true or false"),
         (WORD, "any", "one of: some, none"),
     ],

@@ -118,7 +118,7 @@ def test_reset_keeps_a_concurrent_change():
 
 
 def test_only_some_differences_are_named():
-    names = ["segment.ms", "segment.bytes", "max.message.bytes", "min.insync.replicas"]
+    names = ["segment.ms", "flush.ms", "max.message.bytes", "min.insync.replicas"]
     desired = dict.fromkeys(names, "5")
     before = applied_status(**dotted_keys(desired))
     reported = condition(plan_for(resource(config=desired), before, topic(9)), "InSync").message
@@ -196,7 +196,7 @@ def test_younger_of_two_resources_changes_nothing():
 
 # --- any history ----------------------------------------------------------------------------------
 
-NAMES = ["segment.ms", "segment.bytes", "max.message.bytes"]
+NAMES = ["segment.ms", "flush.ms", "max.message.bytes"]
 VALUES = st.sampled_from(["1", "2", "3"])
 CONFIGS = st.dictionaries(st.sampled_from(NAMES), VALUES)
 STEPS = st.lists(
