@@ -82,6 +82,7 @@ OWN_FROM = 100
 OWN_MESSAGES = {
     "AccessRule",
     "ClientMetrics",
+    "DynamicConfigs",
     "ListenerEndpoint",
     "Quota",
     "ReplicaList",

@@ -374,3 +374,18 @@ class ClientMetrics(_message.Message):
     configs: _containers.ScalarMap[str, str]
     schema_version: int
     def __init__(self, name: _Optional[str] = ..., configs: _Optional[_Mapping[str, str]] = ..., schema_version: _Optional[int] = ...) -> None: ...
+
+class DynamicConfigs(_message.Message):
+    __slots__ = ("configs", "schema_version")
+    class ConfigsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    CONFIGS_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    configs: _containers.ScalarMap[str, str]
+    schema_version: int
+    def __init__(self, configs: _Optional[_Mapping[str, str]] = ..., schema_version: _Optional[int] = ...) -> None: ...

@@ -25,6 +25,7 @@
                                                               which has no log of its own
     /kafscale/access/...                                      see `metadata.access.keys`
     /kafscale/telemetry/{subscription}                        ClientMetrics
+    /kafscale/configs/...                                     see `metadata.configs.model`
     /kafscale/restored...                                     see `metadata.cluster.restore_marker`
 
 Invariant: if `parse` returns a value, building a key from it returns the same key. Topic names

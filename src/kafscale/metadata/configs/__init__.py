@@ -1,0 +1,1 @@
+"""Dynamic configs of groups and brokers: their records and their store."""
