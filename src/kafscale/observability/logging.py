@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
 from typing import Any, Final, TextIO, cast
@@ -35,6 +35,18 @@ _SECRET_TEXT = re.compile(r"(^|_)authorization$")
 
 AUDIT: Final = "kafscale.audit"
 """The name of the logger of the audit log."""
+ROOT: Final = "root"
+"""Kafka's name of the root logger."""
+KAFKA_LEVELS: Final = {
+    "TRACE": 5,
+    "DEBUG": logging.DEBUG,
+    "INFO": logging.INFO,
+    "WARN": logging.WARNING,
+    "ERROR": logging.ERROR,
+    "FATAL": logging.CRITICAL,
+}
+"""In ascending order."""
+_PACKAGE: Final = "kafscale"
 LINES_PER_SECOND_MAX: Final = 10
 _NAMED: Final[tuple[Processor, ...]] = (
     structlog.stdlib.add_log_level,
@@ -50,26 +62,85 @@ def configure(
     The audit log is also written to `audit_file`; raises `ConfigError` if that is impossible.
     """
     stream = stream or sys.stderr
-    level_min = _LEVELS[level]
     handler = logging.StreamHandler(stream)
-    handler.setLevel(level_min)
+    handler.addFilter(_is_for_stream)
     handler.setFormatter(_formatter(style, stream))
-    logging.basicConfig(handlers=[handler], level=level_min, force=True)
+    logging.basicConfig(handlers=[handler], level=_LEVELS[level], force=True)
     if audit_file:
         audit = logging.getLogger(AUDIT)
         audit.handlers = [_audit_handler(audit_file)]
         audit.setLevel(logging.INFO)
-        level_min = min(level_min, logging.INFO)
     structlog.configure(
         processors=[
+            structlog.stdlib.filter_by_level,
             structlog.contextvars.merge_contextvars,
             _traced,
             *_NAMED,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.make_filtering_bound_logger(level_min),
+        wrapper_class=structlog.make_filtering_bound_logger(_lowest_level()),
     )
+
+
+def _is_for_stream(record: logging.LogRecord) -> bool:
+    """The audit log has a level of its own, which is that of its file."""
+    return record.name != AUDIT or record.levelno >= logging.root.level
+
+
+# --- levels of single loggers ---------------------------------------------------------------------
+
+
+def logger_names() -> set[str]:
+    """The root logger, the packages of Kafscale, and all loggers that exist, also of libraries."""
+    packages = {
+        name
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] == _PACKAGE and hasattr(module, "__path__")
+    }
+    return {ROOT, AUDIT, *packages, *_loggers()}
+
+
+def effective_level(name: str) -> str:
+    """The level of a logger, its own or that of its parent, by Kafka's name."""
+    level = _logger(name).getEffectiveLevel()
+    return next(each for each, number in KAFKA_LEVELS.items() if number >= level)
+
+
+def levels() -> dict[str, str]:
+    """The loggers that have a level of their own."""
+    own = {name for name, logger in _loggers().items() if logger.level}
+    return {name: effective_level(name) for name in {ROOT, *own}}
+
+
+def set_levels(levels: Mapping[str, str]) -> None:
+    """Set the levels of some loggers; all others get that of their parent."""
+    for name, logger in _loggers().items():
+        if name not in levels:
+            logger.setLevel(logging.NOTSET)
+    for name, level in levels.items():
+        _logger(name).setLevel(KAFKA_LEVELS[level])
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(_lowest_level()))
+
+
+def _loggers() -> dict[str, logging.Logger]:
+    """The loggers that exist, without the root."""
+    known = dict(logging.root.manager.loggerDict)
+    return {name: each for name, each in known.items() if isinstance(each, logging.Logger)}
+
+
+def _logger(name: str) -> logging.Logger:
+    return logging.root if name == ROOT else logging.getLogger(name)
+
+
+def _lowest_level() -> int:
+    """The lowest level of all loggers, as structlog knows it; events below are dropped at once."""
+    own = [logger.level for logger in _loggers().values() if logger.level]
+    lowest = min([logging.root.level, *own])
+    return logging.NOTSET if lowest < logging.DEBUG else lowest
+
+
+# --- output ---------------------------------------------------------------------------------------
 
 
 def _formatter(style: str, stream: TextIO) -> logging.Formatter:
@@ -130,9 +201,9 @@ def get_logger(name: str) -> FilteringBoundLogger:
     return cast("FilteringBoundLogger", structlog.get_logger(name))
 
 
-def is_debugging() -> bool:
-    """True if debug events are written; cheaper than creating an event that is dropped."""
-    return logging.root.isEnabledFor(logging.DEBUG)
+def is_debugging(name: str) -> bool:
+    """True if a logger writes debug events; cheaper than creating an event that is dropped."""
+    return logging.getLogger(name).isEnabledFor(logging.DEBUG)
 
 
 def log_configuration(config: Config) -> None:

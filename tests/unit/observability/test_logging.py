@@ -13,10 +13,15 @@ from kafscale.config import MASK, load
 from kafscale.errors import ConfigError
 from kafscale.observability.logging import (
     LINES_PER_SECOND_MAX,
+    ROOT,
     RateLimitedLogger,
     configure,
+    effective_level,
     get_logger,
+    is_debugging,
     log_configuration,
+    logger_names,
+    set_levels,
 )
 
 
@@ -71,6 +76,55 @@ def test_events_below_the_level_are_dropped_for_all_loggers(stream, level, seen)
         log.warning("event")
         log.error("event")
     assert [event["level"] for event in events(stream)] == seen * 2
+
+
+@pytest.fixture
+def _levels():
+    """Restores the levels of all loggers."""
+    yield
+    set_levels({ROOT: "WARN"})
+
+
+@pytest.mark.usefixtures("_levels")
+def test_single_loggers_have_levels_of_their_own(stream):
+    configure("warn", "json", stream)
+    set_levels({ROOT: "WARN", "kafscale.storage": "DEBUG", "kafscale.storage.wal": "ERROR"})
+    names = ["kafscale.storage", "kafscale.storage.log", "kafscale.storage.wal.x", "kafscale.net"]
+    for name in names:
+        get_logger(name).debug("event")
+        get_logger(name).warning("event")
+    assert [(event["logger"], event["level"]) for event in events(stream)] == [
+        ("kafscale.storage", "debug"),
+        ("kafscale.storage", "warning"),
+        ("kafscale.storage.log", "debug"),
+        ("kafscale.storage.log", "warning"),
+        ("kafscale.net", "warning"),
+    ]
+    assert {name: effective_level(name) for name in names} == dict(
+        zip(names, ["DEBUG", "DEBUG", "ERROR", "WARN"], strict=True)
+    )
+    assert is_debugging("kafscale.storage.log")
+    assert not is_debugging("kafscale.net")
+    assert set(names) < logger_names()
+
+
+@pytest.mark.usefixtures("_levels")
+@pytest.mark.parametrize(
+    ("level", "seen"),
+    [
+        ("TRACE", ["debug", "info", "error", "critical"]),
+        ("INFO", ["info", "error", "critical"]),
+        ("FATAL", ["critical"]),
+    ],
+)
+def test_levels_change_while_running(stream, level, seen):
+    configure("error", "json", stream)
+    set_levels({ROOT: level})
+    log = get_logger("ours")
+    for method in (log.debug, log.info, log.error, log.critical):
+        method("event")
+    assert [event["level"] for event in events(stream)] == seen
+    assert effective_level(ROOT) == level
 
 
 def test_library_loggers_use_the_same_output(stream):

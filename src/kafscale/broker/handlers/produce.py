@@ -116,7 +116,7 @@ def error_response(
 
 def _append(context: RequestContext, request: ProduceRequest, denied: _Denied) -> _Appended:
     """Append the batches; those that take long to read are left to `_append_large`."""
-    if is_debugging():
+    if is_debugging(__name__):
         _log_request(request)
     appended = _Appended([], [], [])
     for topic in request.topics:
