@@ -100,10 +100,33 @@ def test_configs_are_set_changed_and_reset(admin, topic):
     assert result(admin.describe_configs([resource]))["retention.ms"].value == "604800000"
 
 
-def test_broker_configs_are_described(admin):
+def test_lists_are_appended_to_and_subtracted_from(admin, topic):
+    create(admin, topic)
+    for operation, policies, expected in (
+        (AlterConfigOpType.APPEND, "compact", "delete,compact"),
+        (AlterConfigOpType.SUBTRACT, "delete", "compact"),
+        (AlterConfigOpType.SUBTRACT, "compact", ""),
+    ):
+        change = ConfigEntry("cleanup.policy", policies, incremental_operation=operation)
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[change])
+        result(admin.incremental_alter_configs([resource]))
+        shown = result(admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]))
+        assert shown["cleanup.policy"].value == expected
+
+
+def test_broker_configs_are_described_and_changed(admin):
     cluster = admin.describe_cluster().result(timeout=10)
-    resource = ConfigResource(ResourceType.BROKER, str(cluster.nodes[0].id))
-    assert result(admin.describe_configs([resource]))
+    name = str(cluster.nodes[0].id)
+
+    def change(operation: AlterConfigOpType, value: str | None) -> str:
+        entry = ConfigEntry("offset.metadata.max.bytes", value, incremental_operation=operation)
+        resource = ConfigResource(ResourceType.BROKER, name, incremental_configs=[entry])
+        result(admin.incremental_alter_configs([resource]))
+        described = result(admin.describe_configs([ConfigResource(ResourceType.BROKER, name)]))
+        return described["offset.metadata.max.bytes"].value
+
+    assert change(AlterConfigOpType.SET, "100") == "100"
+    assert change(AlterConfigOpType.DELETE, None) == "4096"
 
 
 def test_offsets_are_listed_and_records_deleted(admin, broker, wire, topic):

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from services import java
+from services.selection import long_except
 
 pytestmark = [
     pytest.mark.timeout(300),  # The first run downloads the tools.
@@ -69,19 +70,36 @@ def test_topics_tool_creates_alters_describes_and_deletes(server, topic):
     assert topic not in topics("--list").split()
 
 
-def test_configs_tool_alters_and_describes(server, topic, wire):
+ENTITIES = [
+    ("topics", "", "file.delete.delay.ms=7"),
+    ("groups", "billing", "consumer.session.timeout.ms=50000"),
+    ("brokers", "0", "log.retention.ms=700000"),
+    ("brokers", "default", "log.retention.ms=800000"),
+    ("broker-loggers", "0", "kafscale.storage=DEBUG"),
+    ("users", "alice", "producer_byte_rate=1000000.0"),
+    ("clients", "billing", "consumer_byte_rate=2000000.0"),
+    ("ips", "10.0.0.9", "connection_creation_rate=50.0"),
+]
+
+
+@pytest.mark.parametrize(
+    "entity", long_except(ENTITIES, lambda entity: entity[0] == "groups" or entity[1] == "default")
+)
+def test_configs_tool_alters_describes_and_deletes(server, topic, wire, entity):
+    """Every type of entity that kafka-configs knows, but client metrics."""
+    kind, name, config = entity
     wire.create(topic)
-    entity = ("--entity-type", "topics", "--entity-name", topic)
-    java.run(
-        "kafka.admin.ConfigCommand",
-        *server,
-        "--alter",
-        *entity,
-        "--add-config",
-        "max.message.bytes=2000000",
-    )
-    shown = java.run("kafka.admin.ConfigCommand", *server, "--describe", *entity)
-    assert "max.message.bytes=2000000" in shown
+    named = ("--entity-default",) if name == "default" else ("--entity-name", name or topic)
+
+    def configs(action: str, *arguments: str) -> str:
+        return java.run(
+            "kafka.admin.ConfigCommand", *server, action, "--entity-type", kind, *named, *arguments
+        )
+
+    configs("--alter", "--add-config", config)
+    assert config in configs("--describe")
+    configs("--alter", "--delete-config", config.partition("=")[0])
+    assert config not in configs("--describe")
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from random import SystemRandom
 from typing import Any
 
@@ -43,6 +44,7 @@ from kafscale.broker.stores import open_metadata, open_objects
 from kafscale.config import Config
 from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
+from kafscale.metadata.configs.store import ConfigStore
 from kafscale.metadata.telemetry.store import SubscriptionStore
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability import tracing
@@ -150,6 +152,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
             _sasl_sessions(config, services, bound_listeners, random)
         )
         server = _server(config, services, shutdown, sasl_sessions)
+        services.settings.subscribe(partial(_apply_to_server, services, server))
         broker = Broker(server, bound_listeners, http, storage)
         broker.background = asyncio.create_task(
             _run_background(components, health, stores.objects, random)
@@ -187,9 +190,11 @@ async def _open_stores(
         topic_store=TopicStore(metadata, namespace=config.s3.namespace),
         cluster_cache=ClusterCache(metadata),
         access_store=AccessStore(metadata),
+        config_store=ConfigStore(metadata),
         subscriptions=SubscriptionStore(metadata),
     )
     for cache in (
+        stores.config_store,
         stores.topic_store,
         stores.cluster_cache,
         stores.access_store,
@@ -261,7 +266,7 @@ def _server(
     )
     return Server(
         dispatcher,
-        _server_settings(config),
+        _server_settings(services.config),
         services.metrics,
         shutdown,
         backpressure=services.storage.backpressure,
@@ -270,6 +275,12 @@ def _server(
         delay_ms=services.quotas.connection_delay_ms,
         responses=services.responses,
     )
+
+
+def _apply_to_server(services: Services, server: Server) -> None:
+    """Apply a change of the settings to connections."""
+    _raise_file_limit(services.config.network.connections_max)
+    server.configure(_server_settings(services.config))
 
 
 def _unreadable(access_store: AccessStore) -> dict[str, str]:

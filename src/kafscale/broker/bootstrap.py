@@ -18,6 +18,8 @@ from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
 from kafscale.broker.cluster_identity import establish_cluster_id
 from kafscale.broker.component_settings import engine_settings, group_settings, offset_settings
+from kafscale.broker.configs.applied_settings import apply_changes
+from kafscale.broker.configs.live_settings import LiveSettings
 from kafscale.broker.configs.topic_configs import resolve
 from kafscale.broker.fetch_sessions.cache import FetchSessionCache
 from kafscale.broker.group_coordinator.commit_limits import CommitLimits
@@ -45,11 +47,11 @@ from kafscale.config import Config
 from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
+from kafscale.metadata.configs.store import ConfigStore
 from kafscale.metadata.schema.model import BrokerInfo, ListenerEndpoint, Topic
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.metadata.telemetry.store import SubscriptionStore
-from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.net.address import Address
 from kafscale.observability.metrics.broker import Metrics
@@ -58,7 +60,7 @@ from kafscale.storage.engine import StorageEngine
 from kafscale.storage.objects import factory
 from kafscale.storage.objects.layers.leased import LeasedObjectStore
 from kafscale.storage.objects.s3.bucket_admin import BucketLifecycle
-from kafscale.storage.objects.s3.lifecycle import TopicRetention
+from kafscale.storage.objects.s3.lifecycle import TopicRetention, longest_retention
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.recovery.bucket_scan import BucketScanner
 from kafscale.storage.topic_catalog import CatalogWriter
@@ -78,6 +80,7 @@ class Stores:
     topic_store: TopicStore
     cluster_cache: ClusterCache
     access_store: AccessStore
+    config_store: ConfigStore
     subscriptions: SubscriptionStore
 
 
@@ -117,7 +120,7 @@ async def build_components(
         stores.metadata, stores.objects, config, candidate=uuid.uuid4().hex[:22], clock=clock
     )
     node_id = await _broker_id(config, stores, addresses)
-    defaults = TopicDefaults.from_config(config)
+    settings = LiveSettings(config, stores.config_store, node_id)
     registration = _registration(config, stores, addresses, node_id)
     guards = OwnershipGuards(stores.metadata)
     partition_states = PartitionStateStore(stores.metadata, stores.topic_store, guards, clock=clock)
@@ -136,7 +139,7 @@ async def build_components(
         storage=storage,
         groups=groups,
         own_cluster_id=own_cluster_id,
-        defaults=defaults,
+        settings=settings,
         random=random,
     )
     metrics.cluster = node.status
@@ -145,14 +148,13 @@ async def build_components(
     responses = ResponseBudget(config.network.unsent_bytes_max)
     metrics.connections.unsent_bytes = lambda: responses.used_bytes
     services = Services(
-        config=config,
+        settings=settings,
         node_id=node_id,
         cluster_id=own_cluster_id,
         topic_store=stores.topic_store,
         cluster=stores.cluster_cache,
         registration=registration,
         topics=node.topics,
-        topic_defaults=defaults,
         storage=storage,
         fetch_sessions=FetchSessionCache(
             lambda: random.randrange(1, 2**31), slots_max=config.network.fetch_sessions_max
@@ -164,12 +166,14 @@ async def build_components(
         health=health,
         responses=responses,
         access_store=stores.access_store,
+        config_store=stores.config_store,
         telemetry=TelemetryReceiver(stores.subscriptions, metrics.clients),
         audit=audit,
         authorizer=_authorizer(config, stores.access_store, audit),
         quotas=ClientQuotas(stores.access_store, metrics.access, metrics.timer),
         clock=clock,
     )
+    apply_changes(services)
     return BrokerComponents(node, services, consumer_lag, metadata_space)
 
 
@@ -283,7 +287,7 @@ def _cluster_node(
     storage: StorageEngine,
     groups: Coordinator,
     own_cluster_id: str,
-    defaults: TopicDefaults,
+    settings: LiveSettings,
     random: Random,
 ) -> ClusterNode:
     """The broker's part in the cluster, with the duties of its controller."""
@@ -317,13 +321,14 @@ def _cluster_node(
         restorer=restoration,
         broker_id=registration.broker_id,
         cluster_id=own_cluster_id,
-        defaults=defaults,
+        defaults=settings.topic_defaults,
         settings=ControllerSettings(),
         clock=clock,
         random=random,
     )
     if (lifecycle := factory.lifecycle(config)) is not None:
-        node.controller.on_topics_changed(partial(_update_lifecycle, lifecycle, defaults))
+        node.controller.on_topics_changed(partial(_update_lifecycle, lifecycle, settings))
+        settings.subscribe_to_all(node.controller.notify_topics_listeners)
     node.controller.on_elected(catalog.on_elected)
     node.controller.on_publish(catalog.publish)
     return node
@@ -339,11 +344,18 @@ def _authorizer(
 
 
 async def _update_lifecycle(
-    lifecycle: BucketLifecycle, defaults: TopicDefaults, topics: Mapping[str, Topic]
+    lifecycle: BucketLifecycle, settings: LiveSettings, topics: Mapping[str, Topic]
 ) -> None:
-    """Set the bucket's lifecycle rules by the retention of topics, in addition to the brokers'."""
+    """Set the bucket's lifecycle rules by the retention of topics, in addition to the brokers'.
+
+    If brokers have different defaults, the longest retention counts.
+    """
+    brokers = settings.topic_defaults_of_all()
     await lifecycle.apply(
-        TopicRetention(topic.directory, resolve(topic.configs, defaults).retention_ms)
+        TopicRetention(
+            topic.directory,
+            longest_retention(resolve(topic.configs, each).retention_ms for each in brokers),
+        )
         for topic in topics.values()
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kafscale.broker.cluster.registration import Registration
+from kafscale.broker.configs.live_settings import LiveSettings
 from kafscale.broker.fetch_sessions.cache import FetchSessionCache
 from kafscale.broker.group_coordinator.commit_limits import CommitLimits
 from kafscale.broker.group_coordinator.coordinator import Coordinator
@@ -20,6 +21,7 @@ from kafscale.broker.topics import Topics
 from kafscale.config import Config
 from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
+from kafscale.metadata.configs.store import ConfigStore
 from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.metrics.broker import Metrics
@@ -30,14 +32,13 @@ from kafscale.storage.engine import StorageEngine
 class Services:
     """The components that serve requests."""
 
-    config: Config
+    settings: LiveSettings
     node_id: int
     cluster_id: str
     topic_store: TopicStore
     cluster: ClusterCache
     registration: Registration
     topics: Topics
-    topic_defaults: TopicDefaults
     storage: StorageEngine
     fetch_sessions: FetchSessionCache
     producer_ids: ProducerIds
@@ -45,6 +46,8 @@ class Services:
     commit_limits: CommitLimits
     access_store: AccessStore
     """The stored ACLs, credentials and quotas."""
+    config_store: ConfigStore
+    """The stored configs of groups and brokers."""
     telemetry: TelemetryReceiver
     audit: AuditLog
     quotas: ClientQuotas
@@ -58,3 +61,12 @@ class Services:
     """Held by the request whose slice of a long list is being served."""
     timer: Callable[[], float] = time.monotonic
     """Returns seconds, for durations."""
+
+    @property
+    def config(self) -> Config:
+        """The current settings."""
+        return self.settings.config
+
+    @property
+    def topic_defaults(self) -> TopicDefaults:
+        return self.settings.topic_defaults

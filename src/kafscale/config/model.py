@@ -4,7 +4,7 @@ Its representations for people and logs contain no secrets.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafscale.config.schema import settings_of
@@ -60,6 +60,18 @@ class Config:
 
     def origin(self, path: str) -> str:
         return self.origins.get(path, DEFAULT)
+
+    def with_values(self, values: Mapping[str, object]) -> "Config":
+        """A copy with other values, by attribute, such as `topics.auto_create`."""
+        sections: dict[str, dict[str, object]] = {}
+        for attribute, value in values.items():
+            section, _, name = attribute.partition(".")
+            sections.setdefault(section, {})[name] = value
+        changed = {
+            section: replace(getattr(self, section), **fields)
+            for section, fields in sections.items()
+        }
+        return replace(self, **changed)
 
     def effective(self) -> dict[str, Any]:
         """All settings by their keys in the file, with secrets masked, for the log at start."""

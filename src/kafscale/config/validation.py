@@ -225,6 +225,23 @@ def _groups(config: Config) -> Iterator[str]:
             "group.minSessionTimeoutMs is above group.maxSessionTimeoutMs; "
             "no session timeout would be valid"
         )
+    for name, lowest, highest in (
+        (
+            "SessionTimeoutMs",
+            group.consumer_session_timeout_ms_min,
+            group.consumer_session_timeout_ms_max,
+        ),
+        (
+            "HeartbeatIntervalMs",
+            group.consumer_heartbeat_interval_ms_min,
+            group.consumer_heartbeat_interval_ms_max,
+        ),
+    ):
+        if lowest > highest:
+            yield (
+                f"group.consumerMin{name} is above group.consumerMax{name}; "
+                "no value of a group would be valid"
+            )
 
 
 def _ui(config: Config) -> Iterator[str]:

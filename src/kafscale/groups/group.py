@@ -49,6 +49,9 @@ class Group(Protocol):
     def deadline_ms(self) -> int | None:
         """When the next `Tick` is due; an early tick has no effect."""
 
+    def configure(self, settings: GroupSettings) -> None:
+        """Change the settings; requests that come later are handled by them."""
+
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
         """Handle an event atomically."""
 

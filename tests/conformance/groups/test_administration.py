@@ -14,7 +14,6 @@ from conformance.groups.classic import (
 from conformance.groups.codes import Code
 from conformance.groups.consumer import joined_consumer
 from conformance.groups.offsets import commit, fetch
-from conformance.groups.operations import without_configs
 from conformance.groups.servers import START_S_MAX
 from kafscale.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from kafscale.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
@@ -49,7 +48,7 @@ def test_describe_group_in_each_state(client, version):
     stable = client.group + "-stable"
     stable_member(client, group=stable, instance="a")
     request = DescribeGroupsRequest([stable, "", client.group], include_authorized_operations=True)
-    client.call(DESCRIBE_GROUPS, version, request, ours=without_configs)
+    client.call(DESCRIBE_GROUPS, version, request)
 
 
 @pytest.mark.parametrize("version", DESCRIBE_VERSIONS)
@@ -58,7 +57,7 @@ def test_describe_unknown_and_consumer_groups(client, version):
     groups = [client.group, client.group + "-none", ""]
     client.call(DESCRIBE_GROUPS, version, DescribeGroupsRequest(groups))
     request = DescribeGroupsRequest(groups, include_authorized_operations=True)
-    client.call(DESCRIBE_GROUPS, version, request, ours=without_configs)
+    client.call(DESCRIBE_GROUPS, version, request)
     client.call(DESCRIBE_GROUPS, version, DescribeGroupsRequest([]))
 
 

@@ -14,7 +14,6 @@ from conformance.groups.consumer import (
     with_assignment,
 )
 from conformance.groups.offsets import commit, fetch, fetched_code
-from conformance.groups.operations import without_configs
 from conformance.groups.servers import START_S_MAX
 from kafscale.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
@@ -340,5 +339,5 @@ def test_describe_groups(client, version):
     joined_consumer(client, rack_id="rack", group_instance_id="i", names=["three", "none"])
     describe_consumers(client, version, client.group, classic, none, "")
     request = ConsumerGroupDescribeRequest([client.group, none], include_authorized_operations=True)
-    client.call(CONSUMER_GROUP_DESCRIBE, version, request, ours=without_configs)
+    client.call(CONSUMER_GROUP_DESCRIBE, version, request)
     client.call(CONSUMER_GROUP_DESCRIBE, version, ConsumerGroupDescribeRequest())

@@ -30,6 +30,8 @@ from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
 from kafscale.broker.component_settings import engine_settings, group_settings, offset_settings
+from kafscale.broker.configs.applied_settings import apply_changes
+from kafscale.broker.configs.live_settings import LiveSettings
 from kafscale.broker.fetch_sessions.cache import FetchSessionCache
 from kafscale.broker.group_coordinator.commit_limits import CommitLimits
 from kafscale.broker.group_coordinator.coordinator import Coordinator
@@ -55,9 +57,9 @@ from kafscale.config.sections.s3 import S3
 from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
+from kafscale.metadata.configs.store import ConfigStore
 from kafscale.metadata.schema.model import BrokerInfo, Topic
 from kafscale.metadata.telemetry.store import SubscriptionStore
-from kafscale.metadata.topics.config_validation import TopicDefaults
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.api import Api
@@ -179,6 +181,8 @@ async def running_broker(
     await cluster_cache.start()
     access_store = AccessStore(stores.metadata)
     await access_store.start()
+    config_store = ConfigStore(stores.metadata)
+    await config_store.start()
     subscriptions = SubscriptionStore(stores.metadata)
     await subscriptions.start()
     node, services = _build(
@@ -187,10 +191,12 @@ async def running_broker(
         topic_store=topic_store,
         cluster_cache=cluster_cache,
         access_store=access_store,
+        config_store=config_store,
         subscriptions=subscriptions,
         metrics=metrics,
         node_id=node_id,
     )
+    apply_changes(services)
     await services.groups.start()
     consumer_lag = ConsumerLag(
         services.storage.logs,
@@ -212,6 +218,7 @@ async def running_broker(
         services.groups.shut_down()
         await services.topics.end_term()
         services.storage.close()
+        await config_store.close()
         await subscriptions.close()
         await access_store.close()
         await cluster_cache.close()
@@ -219,12 +226,21 @@ async def running_broker(
 
 
 def _build(
-    stores, config, *, topic_store, cluster_cache, access_store, subscriptions, metrics, node_id
+    stores,
+    config,
+    *,
+    topic_store,
+    cluster_cache,
+    access_store,
+    config_store,
+    subscriptions,
+    metrics,
+    node_id,
 ):
     clock = virtual_time.clock_ms
     audit = AuditLog(metrics.access, clock)
     namespace = config.s3.namespace
-    defaults = TopicDefaults.from_config(config)
+    settings = LiveSettings(config, config_store, node_id)
     registration = Registration(
         stores.metadata,
         BrokerInfo(id=node_id, epoch=0, host=f"broker-{node_id}", port=9092),
@@ -282,7 +298,7 @@ def _build(
         ),
         broker_id=node_id,
         cluster_id=CLUSTER_ID,
-        defaults=defaults,
+        defaults=settings.topic_defaults,
         settings=ControllerSettings(),
         clock=clock,
         random=Random(0),
@@ -290,14 +306,13 @@ def _build(
     node.controller.on_elected(catalog.on_elected)
     node.controller.on_publish(catalog.publish)
     services = Services(
-        config=config,
+        settings=settings,
         node_id=node_id,
         cluster_id=CLUSTER_ID,
         topic_store=topic_store,
         cluster=cluster_cache,
         registration=registration,
         topics=node.topics,
-        topic_defaults=defaults,
         storage=storage,
         fetch_sessions=FetchSessionCache(count(1).__next__),
         producer_ids=ProducerIds(stores.metadata),
@@ -306,6 +321,7 @@ def _build(
             config.offsets, metrics.access, clock=clock, timer=asyncio.get_running_loop().time
         ),
         access_store=access_store,
+        config_store=config_store,
         telemetry=TelemetryReceiver(subscriptions, metrics.clients),
         audit=audit,
         authorizer=_authorizer(config, access_store, audit),

@@ -158,6 +158,10 @@ group.maxSize                 | 2147483647   | KAFSCALE_GROUP_MAX_SIZE
 group.coordinatorAppendLingerMs | 5          | KAFSCALE_GROUP_COORDINATOR_APPEND_LINGER_MS
 group.consumerSessionTimeoutMs | 45000       | KAFSCALE_GROUP_CONSUMER_SESSION_TIMEOUT_MS
 group.consumerHeartbeatIntervalMs | 5000     | KAFSCALE_GROUP_CONSUMER_HEARTBEAT_INTERVAL_MS
+group.consumerMinSessionTimeoutMs | 45000 | KAFSCALE_GROUP_CONSUMER_MIN_SESSION_TIMEOUT_MS
+group.consumerMaxSessionTimeoutMs | 60000 | KAFSCALE_GROUP_CONSUMER_MAX_SESSION_TIMEOUT_MS
+group.consumerMinHeartbeatIntervalMs | 5000 | KAFSCALE_GROUP_CONSUMER_MIN_HEARTBEAT_INTERVAL_MS
+group.consumerMaxHeartbeatIntervalMs | 15000 | KAFSCALE_GROUP_CONSUMER_MAX_HEARTBEAT_INTERVAL_MS
 group.consumerMaxSize         | 2147483647   | KAFSCALE_GROUP_CONSUMER_MAX_SIZE
 group.consumerAssignors       | uniform,range | KAFSCALE_GROUP_CONSUMER_ASSIGNORS
 group.consumerMigrationPolicy | bidirectional | KAFSCALE_GROUP_CONSUMER_MIGRATION_POLICY

@@ -1,21 +1,22 @@
-"""Broker configs, as DescribeConfigs returns them: all of them read-only.
+"""Broker configs, as DescribeConfigs returns them.
 
-Invariants: a Kafka config is listed only if the broker has a true value for it; a config without
-meaning here is left out. Secrets are never listed. A broker is configured by its settings
-(`config`), which appear here under Kafka's names, and under names of Kafscale's own.
+Invariants: a Kafka config is listed only if the broker has a true value for it, or keeps one that
+was set; another config without meaning here is left out. Secrets are never listed. A broker is
+configured by its settings (`config`), which appear here under Kafka's names, and under names of
+Kafscale's own, and by dynamic configs; the others are read-only.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from kafscale.config import SETTINGS, Config
+from kafscale.broker.configs import dynamic_configs
+from kafscale.broker.configs.dynamic_configs import BY_PATH, KEPT, TOPIC_DEFAULTS, format_value
+from kafscale.broker.configs.live_settings import LiveSettings
+from kafscale.config import Config
 from kafscale.config.model import DEFAULT
-from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS, Effect
 from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
-from kafscale.metadata.topics.config_validation import TopicDefaults
+from kafscale.metadata.topics.config_validation import Layer
 from kafscale.protocol.messages.describe_configs import ConfigSynonym, DescribedConfig
-
-_BY_PATH = {setting.path: setting for setting in SETTINGS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +241,12 @@ _BROKER_CONFIGS = (
         "The maximum number of connections of one address; empty means no limit.",
     ),
     _BrokerConfig(
+        "max.connections.per.ip.overrides",
+        "network.maxConnectionsPerIpOverrides",
+        ConfigType.STRING,
+        "The maximum number of connections of single addresses, as address:count.",
+    ),
+    _BrokerConfig(
         "sasl.enabled.mechanisms",
         "sasl.enabledMechanisms",
         ConfigType.LIST,
@@ -265,23 +272,36 @@ _BROKER_CONFIGS = (
     ),
 )
 
-assert not any(_BY_PATH[each.path].secret for each in _BROKER_CONFIGS)
+_BY_NAME = {each.name: each for each in _BROKER_CONFIGS}
+
+assert not any(BY_PATH[each.path].secret for each in _BROKER_CONFIGS)
+assert all(_BY_NAME[name].path == path for name, path in dynamic_configs.PATHS.items())
 
 
 def describe(
-    config: Config, defaults: TopicDefaults, *, broker_id: int, advertised_listeners: str
+    settings: LiveSettings, *, broker_id: int, advertised_listeners: str
 ) -> list[DescribedConfig]:
     """Every config of the broker, by name.
 
     The caller passes the id and the listeners, because the settings may leave them open: the id
     may come from the host name, a port of 0 from the system. Listeners are `PLAINTEXT://host:port`.
     """
+    static = settings.static
     rows = [
-        *_identity(config, broker_id, advertised_listeners),
-        *(_describe_setting(config, each) for each in _BROKER_CONFIGS),
-        *_topic_defaults(defaults),
+        *_identity(static, broker_id, advertised_listeners),
+        *(_describe_setting(static, each, settings.layers) for each in _BROKER_CONFIGS),
+        *_topic_defaults(settings),
+        *_kept(settings.layers),
     ]
     return sorted(rows, key=lambda row: row.name)
+
+
+def describe_dynamic(configs: Mapping[str, str], source: ConfigSource) -> list[DescribedConfig]:
+    """The dynamic configs that all brokers have."""
+    return [
+        _entry(name, [(source, value)], _type(name), _documentation(name))
+        for name, value in sorted(dynamic_configs.valid(configs).items())
+    ]
 
 
 def _identity(
@@ -289,50 +309,64 @@ def _identity(
 ) -> Iterator[DescribedConfig]:
     id_source = _source(config, "broker.id")
     for name in ("broker.id", "node.id"):
-        yield _entry(name, str(broker_id), ConfigType.INT, id_source, "The id of this broker.")
+        value = (id_source, str(broker_id))
+        yield _entry(name, [value], ConfigType.INT, "The id of this broker.")
     yield _entry(
         "advertised.listeners",
-        advertised_listeners,
+        [(ConfigSource.STATIC_BROKER, advertised_listeners)],
         ConfigType.LIST,
-        ConfigSource.STATIC_BROKER,
         "The addresses that clients connect to.",
     )
     yield _entry(
         "default.replication.factor",
-        "1",
+        [(ConfigSource.DEFAULT, "1")],
         ConfigType.INT,
-        ConfigSource.DEFAULT,
         "Always 1: the object store replicates records, brokers do not.",
     )
 
 
-def _describe_setting(config: Config, described: _BrokerConfig) -> DescribedConfig:
-    value = _format(_BY_PATH[described.path].value(config))
-    source = _source(config, described.path)
-    return _entry(described.name, value, described.type, source, described.documentation)
+def _describe_setting(
+    static: Config, described: _BrokerConfig, layers: tuple[Layer, ...]
+) -> DescribedConfig:
+    setting = BY_PATH[described.path]
+    values = _dynamic(described.name, layers)
+    if (source := _source(static, described.path)) is not ConfigSource.DEFAULT:
+        values.append((source, format_value(setting.value(static))))
+        default = setting.default
+    else:
+        default = setting.value(static)
+    values.append((ConfigSource.DEFAULT, format_value(default)))
+    return _entry(described.name, values, described.type, described.documentation)
 
 
-def _format(value: object) -> str:
-    """A value in Kafka's notation."""
-    match value:
-        case bool():
-            return str(value).lower()
-        case None:
-            return ""
-        case tuple():
-            return ",".join(value)
-        case _:
-            return str(value)
+def _topic_defaults(settings: LiveSettings) -> Iterator[DescribedConfig]:
+    """The broker-wide defaults of topic configs."""
+    for name, row in TOPIC_DEFAULTS.items():
+        layers = settings.topic_defaults.layers
+        values = [(source, values[row.name]) for source, values in layers if row.name in values]
+        yield _entry(name, values, row.type.type, row.full_documentation)
 
 
-def _topic_defaults(defaults: TopicDefaults) -> Iterator[DescribedConfig]:
-    """The broker-wide defaults of the topic configs that have an effect."""
-    for row in TOPIC_CONFIGS.values():
-        if row.effect is Effect.APPLIED:
-            static = row.name in defaults.static
-            source = ConfigSource.STATIC_BROKER if static else ConfigSource.DEFAULT
-            value = defaults.values[row.name]
-            yield _entry(row.synonym, value, row.type.type, source, row.documentation)
+def _kept(layers: tuple[Layer, ...]) -> Iterator[DescribedConfig]:
+    for name, kept in KEPT.items():
+        values = [*_dynamic(name, layers), (ConfigSource.DEFAULT, kept.default)]
+        yield _entry(name, values, kept.type.type, kept.documentation)
+
+
+def _dynamic(name: str, layers: tuple[Layer, ...]) -> list[tuple[ConfigSource, str]]:
+    return [(source, values[name]) for source, values in layers if name in values]
+
+
+def _type(name: str) -> ConfigType:
+    if row := TOPIC_DEFAULTS.get(name):
+        return row.type.type
+    return KEPT[name].type.type if name in KEPT else _BY_NAME[name].type
+
+
+def _documentation(name: str) -> str:
+    if row := TOPIC_DEFAULTS.get(name):
+        return row.full_documentation
+    return KEPT[name].documentation if name in KEPT else _BY_NAME[name].documentation
 
 
 def _source(config: Config, path: str) -> ConfigSource:
@@ -340,15 +374,17 @@ def _source(config: Config, path: str) -> ConfigSource:
 
 
 def _entry(
-    name: str, value: str, type_: ConfigType, source: ConfigSource, documentation: str
+    name: str, values: list[tuple[ConfigSource, str]], type_: ConfigType, documentation: str
 ) -> DescribedConfig:
+    """A config with its values in order of precedence."""
+    source, value = values[0]
     return DescribedConfig(
         name=name,
         value=value,
-        read_only=True,
+        read_only=name not in dynamic_configs.NAMES,
         is_default=source is ConfigSource.DEFAULT,
         source=source,
-        synonyms=[ConfigSynonym(name, value, source)],
+        synonyms=[ConfigSynonym(name, each, of) for of, each in values],
         type=type_,
         documentation=documentation,
     )

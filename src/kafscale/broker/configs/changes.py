@@ -7,10 +7,10 @@ not at all. A change has no effects, so that it can be repeated after a conflict
 
 import enum
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from kafscale.errors import InvalidConfigError, InvalidRequestError
+from kafscale.errors import InvalidConfigError, InvalidRequestError, KafscaleError
 from kafscale.protocol.messages.alter_configs import ConfigToSet
 from kafscale.protocol.messages.incremental_alter_configs import ConfigToAlter
 
@@ -30,12 +30,24 @@ class ConfigRules(Protocol):
     def inherited_list(self, name: str) -> str | None:
         """The value of a list that is not set; None if the config is not a list."""
 
-    def checked(self, configs: Mapping[str, str], changed: Iterable[str]) -> dict[str, str]:
-        """The configs as they are stored; raises if a changed one or a combination is invalid."""
+    def not_a_list(self, name: str, operation: str) -> KafscaleError:
+        """The error for APPEND or SUBTRACT on another config."""
+
+    def checked(self, configs: Mapping[str, str], named: Collection[str]) -> dict[str, str]:
+        """The configs as they are stored; raises if one is invalid, or the combination.
+
+        Those that the request has not named were checked before; those that it deletes are not in
+        `configs` any more.
+        """
 
 
 Change = Callable[[Mapping[str, str], ConfigRules], dict[str, str]]
 """Returns the new configs of a resource for its current ones."""
+
+
+def not_a_list(name: str, operation: str) -> InvalidConfigError:
+    """Kafka's error for topics and groups."""
+    return InvalidConfigError(f"Can't {operation} to key {name} because its type is not LIST.")
 
 
 def replacement(requested: Sequence[ConfigToSet]) -> Change:
@@ -65,8 +77,7 @@ def incremental(requested: Sequence[ConfigToAlter]) -> Change:
                 changed.pop(config.name, None)
             else:
                 changed[config.name] = _changed(current.get(config.name), config, rules)
-        names = {config.name for config in requested}
-        return rules.checked(changed, names & changed.keys())
+        return rules.checked(changed, {config.name for config in requested})
 
     return change
 
@@ -79,9 +90,7 @@ def _changed(current: str | None, requested: ConfigToAlter, rules: ConfigRules) 
         return value
     inherited = rules.inherited_list(name)
     if inherited is None:
-        raise InvalidConfigError(
-            f"Can't {operation.name} to key {name} because its type is not LIST."
-        )
+        raise rules.not_a_list(name, operation.name)
     before = inherited if current is None else current
     items = _split(before) if before else []
     for item in _split(value):

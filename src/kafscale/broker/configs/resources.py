@@ -1,9 +1,11 @@
-"""The resources that have configs: topics, brokers, broker loggers and client metrics.
+"""The resources that have configs: topics, groups, brokers, broker loggers and client metrics.
 
-Invariants: only configs of topics and of client metrics can be altered, and `validate_only`
-performs the same checks as a real change. Brokers are configured by their settings, which require a
-restart. Topic and group configs are authorized on the topic or group, all others on the cluster.
-`topic_configs`, `broker_configs` and `client_metrics` define the configs.
+Invariants: `validate_only` performs the same checks as a real change. Topic and group configs are
+authorized on the topic or group, all others on the cluster. A group need not exist. The configs of
+brokers are requested from the broker of that id, or from any for those of all brokers; the levels
+of its loggers are lost when it stops, as in Kafka.
+
+The modules beside this one define the configs of each kind of resource.
 """
 
 import asyncio
@@ -13,21 +15,20 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from kafscale.broker.configs import client_metrics
-from kafscale.broker.configs.changes import Change
+from kafscale.broker.configs.changes import Change, ConfigRules
+from kafscale.broker.configs.dynamic_configs import BrokerRules
+from kafscale.broker.configs.group_configs import GroupRules
+from kafscale.broker.configs.logger_configs import LoggerRules
 from kafscale.broker.configs.topic_configs import TopicRules
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.services import Services
 from kafscale.broker.shared import topic_admission
-from kafscale.errors import (
-    InvalidConfigError,
-    InvalidRequestError,
-    InvalidTopicError,
-    KafscaleError,
-    UnknownTopicError,
-)
+from kafscale.errors import InvalidRequestError, InvalidTopicError, KafscaleError, UnknownTopicError
 from kafscale.metadata.access import model as acl_model
+from kafscale.metadata.configs.model import ConfigEntity, EntityKind
 from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.topics import names
+from kafscale.observability import logging
 
 
 class NamedResource(Protocol):
@@ -87,12 +88,14 @@ def check_not_internal(broker: Services, name: str) -> None:
         raise InvalidTopicError(f"Topic '{name}' is internal and cannot be changed.")
 
 
-def check_broker(broker: Services, name: str) -> None:
-    """Raise unless the name is the id of this broker."""
-    if name != str(broker.node_id):
-        raise InvalidRequestError(
-            f"Unexpected broker id, expected {broker.node_id} or empty string, but received {name}"
-        )
+def check_node_id(broker: Services, name: str, unexpected: str, kind: str = "Node") -> None:
+    """Raise unless the name is the id of this broker; `unexpected` has both ids."""
+    try:
+        node_id = int(name)
+    except ValueError:
+        raise InvalidRequestError(f"{kind} id must be an integer, but it is: {name}") from None
+    if node_id != broker.node_id:
+        raise InvalidRequestError(unexpected.format(broker.node_id, name))
 
 
 async def alter(
@@ -111,9 +114,9 @@ async def alter(
         try:
             if counts[resource.resource_type, resource.resource_name] > 1:
                 raise InvalidRequestError("Each resource must appear at most once.")
+            require(context, acl_model.Operation.ALTER_CONFIGS, resource)
             if resource.resource_type not in kinds:
                 raise InvalidRequestError(f"Unknown resource type {resource.resource_type}")
-            require(context, acl_model.Operation.ALTER_CONFIGS, resource)
             if resource.resource_type == ResourceType.CLIENT_METRICS:
                 await _alter_client_metrics(broker, resource, validate_only=validate_only)
             else:
@@ -141,13 +144,27 @@ async def _alter(
     broker: Services, resource: NamedResource, change: Change, *, validate_only: bool
 ) -> None:
     topic_admission.check_admin_allowed(broker)
-    if resource.resource_type in {ResourceType.BROKER, ResourceType.BROKER_LOGGER}:
-        raise InvalidConfigError(
-            "Broker configs are read-only: change the broker's settings and restart it."
-        )
-    if resource.resource_type != ResourceType.TOPIC:
-        raise InvalidRequestError(f"Unknown resource type {resource.resource_type}")
-    await _alter_topic(broker, resource.resource_name, change, validate_only=validate_only)
+    name = resource.resource_name
+    match resource.resource_type:
+        case ResourceType.TOPIC:
+            await _alter_topic(broker, name, change, validate_only=validate_only)
+        case ResourceType.GROUP:
+            entity = ConfigEntity(EntityKind.GROUP, name)
+            rules: ConfigRules = GroupRules(name, broker.config)
+            await _alter_entity(broker, entity, change, rules, validate_only=validate_only)
+        case ResourceType.BROKER:
+            if name:
+                check_node_id(broker, name, "Unexpected broker id, expected {}, but received {}")
+            entity = ConfigEntity(EntityKind.BROKER, name)
+            rules = BrokerRules(broker.settings.static)
+            await _alter_entity(broker, entity, change, rules, validate_only=validate_only)
+        case ResourceType.BROKER_LOGGER:
+            check_node_id(broker, name, "Unexpected node id. Expected {}, but received {}")
+            levels = change(logging.levels(), LoggerRules())
+            if not validate_only:
+                logging.set_levels(levels)
+        case other:
+            raise InvalidRequestError(f"Unknown resource type {other}")
 
 
 async def _alter_topic(broker: Services, name: str, change: Change, *, validate_only: bool) -> None:
@@ -163,3 +180,18 @@ async def _alter_topic(broker: Services, name: str, change: Change, *, validate_
         raise unknown_topic(name)
     if not validate_only:
         await broker.topic_store.set_configs(name, lambda current: change(current, rules))
+
+
+async def _alter_entity(
+    broker: Services,
+    entity: ConfigEntity,
+    change: Change,
+    rules: ConfigRules,
+    *,
+    validate_only: bool,
+) -> None:
+    """Change the dynamic configs of a group or a broker."""
+    if validate_only:
+        change(broker.config_store.get(entity), rules)
+    else:
+        await broker.config_store.alter(entity, lambda current: change(current, rules))

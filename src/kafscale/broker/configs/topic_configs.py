@@ -5,9 +5,10 @@ its value from the broker's settings, else Kafka's default. `metadata.topics.con
 checks values; handlers store them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
+from kafscale.broker.configs import changes
 from kafscale.errors import InvalidConfigError
 from kafscale.metadata.topics import config_validation
 from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS, TopicConfig
@@ -36,6 +37,8 @@ class TopicRules:
     Stored configs that do not change are not checked: an older version may have allowed more.
     """
 
+    not_a_list = staticmethod(changes.not_a_list)
+
     def __init__(self, defaults: TopicDefaults) -> None:
         self._defaults = defaults
 
@@ -44,8 +47,12 @@ class TopicRules:
         is_list = row is not None and row.type.type is ConfigType.LIST
         return self._defaults.values[name] if is_list else None
 
-    def checked(self, configs: Mapping[str, str], changed: Iterable[str]) -> dict[str, str]:
-        values = {name: config_validation.validate_value(name, configs[name]) for name in changed}
+    def checked(self, configs: Mapping[str, str], named: Collection[str]) -> dict[str, str]:
+        values = {
+            name: config_validation.validate_value(name, configs[name])
+            for name in named
+            if name in configs
+        }
         result = {**configs, **values}
         config_validation.check_together(result)
         return result
@@ -110,23 +117,21 @@ def describe(configs: Mapping[str, str], defaults: TopicDefaults) -> list[Descri
 
 
 def _describe(row: TopicConfig, own: str | None, defaults: TopicDefaults) -> DescribedConfig:
-    values = []
-    if own is not None:
-        values.append(ConfigSynonym(row.name, own, ConfigSource.TOPIC))
     inherited = row.synonym or row.name
-    if row.name in defaults.static:
-        broker_value = defaults.values[row.name]
-        values.append(ConfigSynonym(inherited, broker_value, ConfigSource.STATIC_BROKER))
-        values.append(ConfigSynonym(inherited, row.default, ConfigSource.DEFAULT))
-    else:
-        values.append(ConfigSynonym(inherited, defaults.values[row.name], ConfigSource.DEFAULT))
+    synonyms = [
+        ConfigSynonym(inherited, values[row.name], source)
+        for source, values in defaults.layers
+        if row.name in values
+    ]
+    if own is not None:
+        synonyms.insert(0, ConfigSynonym(row.name, own, ConfigSource.TOPIC))
     return DescribedConfig(
         name=row.name,
-        value=values[0].value,
+        value=synonyms[0].value,
         read_only=False,
         is_default=own is None,
-        source=values[0].source,
-        synonyms=values,
+        source=synonyms[0].source,
+        synonyms=synonyms,
         type=row.type.type,
         documentation=row.full_documentation,
     )

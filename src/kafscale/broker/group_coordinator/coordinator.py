@@ -81,7 +81,7 @@ class Coordinator:
         lease_is_valid: Callable[[], bool] = lambda: True,
     ) -> None:
         self._topic_store = topic_store
-        self._offset_settings = offset_settings
+        self.offset_settings = offset_settings
         self._clock = clock
         self._lease_is_valid = lease_is_valid
         """Whether no other broker can own the shards, by this broker's own clock."""
@@ -236,7 +236,7 @@ class Coordinator:
         else:
             raise IllegalGenerationError(f"Group {group_id} not found.")
         try:
-            runtime.offsets.check_metadata(offsets, self._offset_settings.group_metadata_bytes_max)
+            runtime.offsets.check_metadata(offsets, self.offset_settings.group_metadata_bytes_max)
         except OffsetMetadataTooLargeError:
             self.registry.remove_if_empty(runtime)
             raise
@@ -293,7 +293,7 @@ class Coordinator:
 
     async def _expire(self) -> None:
         while True:
-            await asyncio.sleep(self._offset_settings.check_interval_ms / 1000)
+            await asyncio.sleep(self.offset_settings.check_interval_ms / 1000)
             self.expire_offsets()
 
     def expire_offsets(self) -> None:
@@ -312,7 +312,7 @@ class Coordinator:
             expired(
                 runtime.offsets.newest,
                 now_ms=self._clock() + self._clock.skew_ms,
-                retention_ms=self._offset_settings.retention_ms,
+                retention_ms=self.offset_settings.retention_ms,
                 empty_since_ms=record.state_since_ms if is_empty and record.protocol_type else None,
                 is_read=(lambda _topic: False) if is_empty else runtime.group.subscribes_to,
             )

@@ -6,7 +6,7 @@ that protocol joins, if it can be upgraded, and a classic group when the last of
 offsets stay.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from kafscale.broker.group_coordinator.group_runtime import GroupRuntime, PendingReplies
 from kafscale.broker.group_coordinator.pausable_clock import GroupClock
@@ -33,6 +33,9 @@ from kafscale.observability.metrics.counters import Counters
 logger = get_logger(__name__)
 
 JOINING_EPOCH = 0
+
+Overrides = Callable[[str, GroupSettings], GroupSettings]
+"""The settings of a single group, by its id, for those of all groups."""
 
 GROUP_ID_BYTES_MAX = 1024
 """The id is part of the keys of the metadata store, of log lines and of metrics."""
@@ -61,6 +64,23 @@ class GroupRegistry:
         self._groups: dict[str, GroupRuntime] = {}
         self.topics: Mapping[str, TopicInfo] = {}
         """Topics for consumer groups; the coordinator keeps them current."""
+        self._overrides: Overrides = lambda _group_id, settings: settings
+
+    def configure(self, settings: GroupSettings, overrides: Overrides) -> None:
+        """Change the settings of all groups."""
+        self._settings = settings
+        self._overrides = overrides
+        for group_id in self._groups:
+            self.configure_group(group_id)
+
+    def configure_group(self, group_id: str) -> None:
+        """Apply the settings of a group, which may not exist, after they have changed."""
+        runtime = self._groups.get(group_id)
+        if runtime is not None:
+            runtime.group.configure(self._settings_of(group_id))
+
+    def _settings_of(self, group_id: str) -> GroupSettings:
+        return self._overrides(group_id, self._settings)
 
     def __iter__(self) -> Iterator[GroupRuntime]:
         return iter(list(self._groups.values()))
@@ -81,7 +101,7 @@ class GroupRegistry:
         runtime = self._groups.get(group_id)
         if runtime is None:
             check_group_id(group_id)
-            runtime = self._add(ClassicGroup(group_id, self._settings, self._clock()))
+            runtime = self._add(self._new_classic(group_id))
         return runtime
 
     def remove(self, runtime: GroupRuntime) -> None:
@@ -110,7 +130,9 @@ class GroupRegistry:
                 raise UnknownMemberError(f"Group {group_id} not found.")
             return self.get_or_create(group_id)
         if runtime.group.group_type is GroupType.CONSUMER and not runtime.group.member_count:
-            runtime.replace_group(ClassicGroup(group_id, self._settings, self._clock()))
+            runtime.replace_group(
+                ClassicGroup(group_id, self._settings_of(group_id), self._clock())
+            )
         return runtime
 
     def get_or_create_consumer(self, group_id: str, event: ConsumerHeartbeat) -> GroupRuntime:
@@ -123,12 +145,16 @@ class GroupRegistry:
             raise _not_found(group_id, event.member_epoch, runtime)
         if runtime is None:
             check_group_id(group_id)
-            return self._add(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
+            return self._add(
+                ConsumerGroup(group_id, self._settings_of(group_id), self.topics, now_ms)
+            )
         if runtime.group.member_count:
             self._upgrade(runtime, event)
         else:
             self._abort_pending(runtime)
-            runtime.replace_group(ConsumerGroup(group_id, self._settings, self.topics, now_ms))
+            runtime.replace_group(
+                ConsumerGroup(group_id, self._settings_of(group_id), self.topics, now_ms)
+            )
         return runtime
 
     def maybe_downgrade(self, runtime: GroupRuntime) -> None:
@@ -141,18 +167,26 @@ class GroupRegistry:
 
     def _upgrade(self, runtime: GroupRuntime, event: ConsumerHeartbeat) -> None:
         record = runtime.group.record()
-        if not self._settings.upgrades:
+        settings = self._settings_of(record.group_id)
+        if not settings.upgrades:
             raise GroupNotFoundError(f"group {record.group_id!r} has members of another protocol")
         now_ms = self._clock()
         # A member that would be rejected must not disturb the others: try it on a copy first.
-        trial = ConsumerGroup.upgraded(record, self._settings, self.topics, now_ms)
+        trial = ConsumerGroup.upgraded(record, settings, self.topics, now_ms)
         for effect in trial.handle(event, now_ms):
             if isinstance(effect, Reply) and isinstance(effect.response, KafscaleError):
                 raise effect.response
-        upgraded = ConsumerGroup.upgraded(record, self._settings, self.topics, now_ms)
+        upgraded = ConsumerGroup.upgraded(record, settings, self.topics, now_ms)
         self._abort_pending(runtime)
         runtime.replace_group(upgraded)
         logger.info("group upgraded", group_id=record.group_id, member_count=upgraded.member_count)
+
+    def _new_classic(self, group_id: str) -> ClassicGroup:
+        return ClassicGroup(group_id, self._settings_of(group_id), self._clock())
+
+    def _new_consumer(self, group_id: str) -> ConsumerGroup:
+        settings = self._settings_of(group_id)
+        return ConsumerGroup(group_id, settings, self.topics, self._clock())
 
     def _abort_pending(self, runtime: GroupRuntime) -> None:
         """Make waiting members retry: their group is about to be replaced."""
@@ -161,9 +195,10 @@ class GroupRegistry:
 
     def _restored(self, record: GroupRecord) -> Group:
         now_ms = self._clock()
+        settings = self._settings_of(record.group_id)
         if record.group_type is GroupType.CONSUMER:
-            return ConsumerGroup.restored(record, self._settings, self.topics, now_ms)
-        return ClassicGroup.restored(record, self._settings, now_ms)
+            return ConsumerGroup.restored(record, settings, self.topics, now_ms)
+        return ClassicGroup.restored(record, settings, now_ms)
 
     def _add(self, group: Group) -> GroupRuntime:
         # As in Kafka, the topic exists from the first group on.

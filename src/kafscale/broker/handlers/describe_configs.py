@@ -1,10 +1,10 @@
 """DescribeConfigs: v0-4.
 
 Behaviour:
-* A topic: all its configs, including inherited ones. This broker: all configs that have a true
-  value here, read-only. A broker without a name means the dynamic cluster-wide configs, of which
-  there are none.
-* The loggers of this broker: one, with the level of its settings.
+* A topic or a group: all its configs, including inherited ones; a group need not exist. This
+  broker: all configs that have a true value here, and kept ones. A broker without a name means the
+  dynamic configs of all brokers.
+* The loggers of this broker, with their levels.
 * A subscription of client metrics, whether it exists or not.
 * Each resource succeeds or fails on its own; other types are INVALID_REQUEST.
 * Requires DESCRIBE_CONFIGS on each topic or group, for other resources on the cluster, else TOPIC_,
@@ -15,13 +15,22 @@ Version notes:
 * v3+: the type, and on request the documentation.
 """
 
-from kafscale.broker.configs import broker_configs, client_metrics, resources, topic_configs
-from kafscale.broker.configs.resources import ResourceType, check_broker, find_topic
+from kafscale.broker.configs import (
+    broker_configs,
+    client_metrics,
+    group_configs,
+    logger_configs,
+    resources,
+    topic_configs,
+)
+from kafscale.broker.configs.live_settings import ALL_BROKERS
+from kafscale.broker.configs.resources import ResourceType, check_node_id, find_topic
 from kafscale.broker.network.advertised import advertised
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Operation
-from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
+from kafscale.metadata.configs.model import ConfigEntity, EntityKind
+from kafscale.metadata.topics.config_types import ConfigSource
 from kafscale.net.address import Address
 from kafscale.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -73,39 +82,37 @@ def _describe(
 
 def _configs(context: RequestContext, resource: ResourceToDescribe) -> list[DescribedConfig]:
     broker, name = context.broker, resource.resource_name
-    if resource.resource_type == ResourceType.TOPIC:
-        return topic_configs.describe(find_topic(broker, name).configs, broker.topic_defaults)
-    if resource.resource_type == ResourceType.BROKER:
-        if not name:
-            return []
-        check_broker(broker, name)
-        return broker_configs.describe(
-            broker.config,
-            broker.topic_defaults,
-            broker_id=broker.node_id,
-            advertised_listeners=_listener(context),
-        )
-    if resource.resource_type == ResourceType.BROKER_LOGGER:
-        check_broker(broker, name)
-        return [_logger(broker.config.logging.level)]
-    if resource.resource_type == ResourceType.CLIENT_METRICS:
-        return client_metrics.describe(broker, name)
+    match resource.resource_type:
+        case ResourceType.TOPIC:
+            return topic_configs.describe(find_topic(broker, name).configs, broker.topic_defaults)
+        case ResourceType.GROUP:
+            if not name:
+                raise InvalidRequestError("Group name must not be empty")
+            own = broker.config_store.get(ConfigEntity(EntityKind.GROUP, name))
+            return group_configs.describe(own, broker.config)
+        case ResourceType.BROKER if not name:
+            configs = broker.config_store.get(ALL_BROKERS)
+            source = ConfigSource.DYNAMIC_DEFAULT_BROKER
+            return broker_configs.describe_dynamic(configs, source)
+        case ResourceType.BROKER:
+            unexpected = "Unexpected broker id, expected {} or empty string, but received {}"
+            check_node_id(broker, name, unexpected, "Broker")
+            return broker_configs.describe(
+                broker.settings, broker_id=broker.node_id, advertised_listeners=_listener(context)
+            )
+        case ResourceType.BROKER_LOGGER:
+            if not name:
+                raise InvalidRequestError("Broker id must not be empty")
+            unexpected = "Unexpected broker id, expected {} but received {}"
+            check_node_id(broker, name, unexpected, "Broker")
+            return logger_configs.describe()
+        case ResourceType.CLIENT_METRICS:
+            return client_metrics.describe(broker, name)
     raise InvalidRequestError(f"Unsupported resource type: {resource.resource_type}")
 
 
 def _listener(context: RequestContext) -> str:
     return f"{context.client.listener.name}://{Address(*advertised(context))}"
-
-
-def _logger(level: str) -> DescribedConfig:
-    return DescribedConfig(
-        name="root",
-        value=level.upper(),
-        read_only=True,
-        source=ConfigSource.STATIC_BROKER,
-        type=ConfigType.STRING,
-        documentation="The minimum level of events that are logged, for all loggers.",
-    )
 
 
 def _failed(resource: ResourceToDescribe, error: KafscaleError) -> DescribedResource:

@@ -1,8 +1,9 @@
 """ListConfigResources: v0-1.
 
 Behaviour:
-* Every topic, this broker, its logger, and every subscription of client metrics. Groups have no
-  configs here, so none are listed; an unknown resource type is UNSUPPORTED_VERSION, as in Kafka.
+* Every topic, every broker and its loggers, every subscription of client metrics, and the groups
+  that have configs, whether they exist or not; an unknown resource type is UNSUPPORTED_VERSION, as
+  in Kafka.
 * Requires DESCRIBE_CONFIGS on the cluster, else CLUSTER_AUTHORIZATION_FAILED.
 
 Version notes:
@@ -17,6 +18,7 @@ from kafscale.broker.services import Services
 from kafscale.errors import UnknownApiError
 from kafscale.metadata.access import model
 from kafscale.metadata.access.model import Operation
+from kafscale.metadata.configs.model import EntityKind
 from kafscale.protocol.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
@@ -44,10 +46,13 @@ def handle(
 
 
 def _names(broker: Services, resource_type: int) -> Iterable[str]:
-    if resource_type == ResourceType.TOPIC:
-        return sorted(broker.topic_store.visible)
-    if resource_type in {ResourceType.BROKER, ResourceType.BROKER_LOGGER}:
-        return [str(broker.node_id)]
-    if resource_type == ResourceType.CLIENT_METRICS:
-        return sorted(broker.telemetry.subscriptions.configs)
-    return []
+    match resource_type:
+        case ResourceType.TOPIC:
+            return sorted(broker.topic_store.visible)
+        case ResourceType.GROUP:
+            return broker.config_store.names(EntityKind.GROUP)
+        case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
+            return map(str, sorted(broker.cluster.brokers))
+        case ResourceType.CLIENT_METRICS:
+            return sorted(broker.telemetry.subscriptions.configs)
+    return ()

@@ -22,12 +22,32 @@ class ConnectionQuotas:
         per_host_overrides: Mapping[str, int] | None = None,
         rate_max: float | None = None,
     ) -> None:
+        self._by_host: dict[str, int] = {}
+        self.count = 0
+        self._rate_max: float | None = None
+        self._accepts: TokenBucket | None = None
+        self.configure(
+            connections_max,
+            per_host_max=per_host_max,
+            per_host_overrides=per_host_overrides,
+            rate_max=rate_max,
+        )
+
+    def configure(
+        self,
+        connections_max: int,
+        *,
+        per_host_max: int | None = None,
+        per_host_overrides: Mapping[str, int] | None = None,
+        rate_max: float | None = None,
+    ) -> None:
+        """Set the limits; connections that exceed lower ones stay open."""
         self._connections_max = connections_max
         self._per_host_max = inf if per_host_max is None else per_host_max
         self._per_host_overrides = dict(per_host_overrides or {})
-        self._accepts = None if rate_max is None else TokenBucket(rate_max)
-        self._by_host: dict[str, int] = {}
-        self.count = 0
+        if rate_max != self._rate_max:
+            self._rate_max = rate_max
+            self._accepts = None if rate_max is None else TokenBucket(rate_max)
 
     @property
     def is_full(self) -> bool:

@@ -109,6 +109,15 @@ class Server:
         self._emptied = asyncio.Event()
         self._refused_logged = 0
 
+    def configure(self, settings: ServerSettings) -> None:
+        """Set the limits of connections; the other settings are those of the start."""
+        self._quotas.configure(
+            settings.connections_max,
+            per_host_max=settings.connections_per_host_max,
+            per_host_overrides=settings.connections_per_host_overrides,
+            rate_max=settings.connection_rate_max,
+        )
+
     async def listen(self, host: str, port: int) -> None:
         """Serve clients on every address of `host`; port 0 takes a free one, the same for all."""
         self.serve(await self._settings.bind(host, port))

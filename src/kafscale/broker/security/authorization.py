@@ -66,7 +66,7 @@ _OPERATIONS: Final = {
         Operation.ALTER,
         Operation.DESCRIBE,
     ),
-    ResourceType.GROUP: (Operation.READ, Operation.DELETE, Operation.DESCRIBE),
+    ResourceType.GROUP: (*_CONFIGS, Operation.READ, Operation.DELETE, Operation.DESCRIBE),
     ResourceType.CLUSTER: (
         *_CONFIGS,
         Operation.CREATE,
@@ -76,7 +76,7 @@ _OPERATIONS: Final = {
         Operation.IDEMPOTENT_WRITE,
     ),
 }
-"""The operations of each resource type. Unlike in Kafka, groups have no configs."""
+"""The operations of each resource type."""
 
 ALL_OPERATIONS: Final = {
     resource_type: sum(1 << operation for operation in operations)

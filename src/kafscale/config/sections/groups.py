@@ -58,6 +58,30 @@ class Group:
     it. In milliseconds. 5 seconds cause little load with large groups; lower values make rebalances
     faster."""
 
+    consumer_session_timeout_ms_min: int = setting(
+        45 * SECOND_MS, _SESSION_TIMEOUT, key="consumerMinSessionTimeoutMs"
+    )
+    """The minimum that `consumer.session.timeout.ms` of a single group may be. In milliseconds. 45
+    seconds, as in Kafka, so that administrators of groups do not cause needless rebalances."""
+
+    consumer_session_timeout_ms_max: int = setting(
+        60 * SECOND_MS, _SESSION_TIMEOUT, key="consumerMaxSessionTimeoutMs"
+    )
+    """The maximum that `consumer.session.timeout.ms` of a single group may be. In milliseconds. 60
+    seconds, as in Kafka, limit how long partitions of a failed member are not consumed."""
+
+    consumer_heartbeat_interval_ms_min: int = setting(
+        5 * SECOND_MS, Duration(1, HOUR_MS), key="consumerMinHeartbeatIntervalMs"
+    )
+    """The minimum that `consumer.heartbeat.interval.ms` of a single group may be. In milliseconds.
+    5 seconds, as in Kafka, limit the load of heartbeats."""
+
+    consumer_heartbeat_interval_ms_max: int = setting(
+        15 * SECOND_MS, Duration(1, HOUR_MS), key="consumerMaxHeartbeatIntervalMs"
+    )
+    """The maximum that `consumer.heartbeat.interval.ms` of a single group may be. In milliseconds.
+    15 seconds, as in Kafka, are a third of the session timeout."""
+
     consumer_size_max: int = setting(_INT_MAX, _SIZE, key="consumerMaxSize")
     """The maximum number of members of such a group; further ones are rejected. 2147483647 means no
     limit."""

@@ -126,6 +126,9 @@ class ClassicGroup:
             raise GroupNotFoundError(f"group {self.group_id} uses the classic protocol")
         return _STEPS[type(event)]
 
+    def configure(self, settings: GroupSettings) -> None:
+        self._group_state.settings = settings
+
     def abort(self, error: KafscaleError, now_ms: int) -> list[Effect]:
         """Fail all pending requests; the group is not served here any more."""
         group = self._group_state

@@ -91,6 +91,10 @@ class ConsumerGroup:
         deadline_ms = self._group_state.deadline_ms
         return None if deadline_ms == NEVER_MS else deadline_ms
 
+    def configure(self, settings: GroupSettings) -> None:
+        """Change the settings; members learn of them with their next heartbeat."""
+        self._group_state.settings = settings
+
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
         """Handle an event; a rejected request changes nothing but deadlines."""
         if isinstance(event, TopicsChanged):

@@ -6,28 +6,38 @@ configs, clients and Kubernetes resources alike, validate them here. `config_def
 configs and their effects.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Final, Self
 
 from kafscale.config import Config
 from kafscale.config.model import DEFAULT
 from kafscale.errors import InvalidConfigError
 from kafscale.metadata.topics.config_defs import TOPIC_CONFIGS
-from kafscale.metadata.topics.config_types import InvalidValueError, ValueType
+from kafscale.metadata.topics.config_types import ConfigSource, InvalidValueError, ValueType
 
 COMPACT: Final = "compact"
 DELETE: Final = "delete"
 
 
-@dataclass(frozen=True, slots=True)
-class TopicDefaults:
-    """The values of configs that a topic does not set."""
+Layer = tuple[ConfigSource, Mapping[str, str]]
+"""Values of topic configs, by name, with their source."""
 
-    values: Mapping[str, str]
-    """Every topic config by name."""
-    static: frozenset[str] = frozenset()
-    """The configs whose default is set in the broker's settings."""
+
+class TopicDefaults:
+    """The values of configs that a topic does not set; they change with the broker's configs."""
+
+    def __init__(self, static: Mapping[str, str] | None = None) -> None:
+        """`static` has those of the broker's settings."""
+        kafkas = {name: row.default for name, row in TOPIC_CONFIGS.items()}
+        self._static: tuple[Layer, ...] = (
+            (ConfigSource.STATIC_BROKER, static or {}),
+            (ConfigSource.DEFAULT, kafkas),
+        )
+        self.layers: tuple[Layer, ...] = ()
+        """All values, in order of precedence."""
+        self.values: Mapping[str, str] = {}
+        """Every topic config by name."""
+        self.set_dynamic(())
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
@@ -40,10 +50,19 @@ class TopicDefaults:
             "segment.bytes": ("storage.segmentBytes", str(config.storage.segment_bytes)),
         }
         return cls(
-            {name: row.default for name, row in TOPIC_CONFIGS.items()}
-            | {name: value for name, (_, value) in settings.items()},
-            frozenset(n for n, (path, _) in settings.items() if config.origin(path) != DEFAULT),
+            {
+                name: value
+                for name, (path, value) in settings.items()
+                if config.origin(path) != DEFAULT or value != TOPIC_CONFIGS[name].default
+            }
         )
+
+    def set_dynamic(self, layers: Iterable[Layer]) -> None:
+        """Set the values of the brokers' dynamic configs, in order of precedence."""
+        self.layers = (*layers, *self._static)
+        self.values = {
+            name: value for _, values in reversed(self.layers) for name, value in values.items()
+        }
 
 
 def validate(configs: Mapping[str, str | None]) -> dict[str, str]:

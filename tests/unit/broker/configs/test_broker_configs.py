@@ -1,16 +1,19 @@
-"""Broker configs: true values, read-only, no secrets."""
+"""Broker configs: true values, no secrets."""
 
 import pytest
 
-from kafscale.broker.configs import broker_configs
+from doubles import virtual_time
+from doubles.memory_store import MemoryStore
+from kafscale.broker.configs import broker_configs, dynamic_configs
+from kafscale.broker.configs.live_settings import LiveSettings
 from kafscale.config import Config
 from kafscale.config.sections.broker import Topics
 from kafscale.config.sections.etcd import Etcd
 from kafscale.config.sections.groups import Group, Offsets
 from kafscale.config.sections.s3 import S3
 from kafscale.config.sections.storage import Cache, Storage
+from kafscale.metadata.configs.store import ConfigStore
 from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
-from kafscale.metadata.topics.config_validation import TopicDefaults
 
 CONFIG = Config(
     s3=S3(bucket="records", region="eu-west-1", access_key="AKIA", secret_key="hidden"),  # noqa: S106
@@ -24,14 +27,15 @@ CONFIG = Config(
 )
 
 
-def describe(config=CONFIG):
-    rows = broker_configs.describe(
-        config,
-        TopicDefaults.from_config(config),
-        broker_id=3,
-        advertised_listeners="PLAINTEXT://broker-3:9092",
+def rows_of(config):
+    settings = LiveSettings(config, ConfigStore(MemoryStore(virtual_time.clock_ms)), broker_id=3)
+    return broker_configs.describe(
+        settings, broker_id=3, advertised_listeners="PLAINTEXT://broker-3:9092"
     )
-    return {row.name: row for row in rows}
+
+
+def describe(config=CONFIG):
+    return {row.name: row for row in rows_of(config)}
 
 
 @pytest.mark.parametrize(
@@ -74,16 +78,15 @@ def test_broker_configs_have_the_values_of_the_settings(name, value):
     assert describe()[name].value == value
 
 
-def test_broker_configs_are_read_only_documented_and_unique():
-    rows = broker_configs.describe(
-        CONFIG, TopicDefaults.from_config(CONFIG), broker_id=3, advertised_listeners=""
-    )
+def test_broker_configs_are_documented_and_unique():
+    rows = rows_of(CONFIG)
     assert [row.name for row in rows] == sorted({row.name for row in rows})
     for row in rows:
-        assert row.read_only
+        assert row.read_only == (row.name not in dynamic_configs.NAMES)
         assert row.documentation.endswith(".")
         assert row.type != ConfigType.UNKNOWN
-        assert row.value == row.synonyms[0].value
+        assert (row.value, row.source) == (row.synonyms[0].value, row.synonyms[0].source)
+        assert row.synonyms[-1].source in {ConfigSource.STATIC_BROKER, ConfigSource.DEFAULT}
 
 
 def test_broker_config_source_is_static_if_set():

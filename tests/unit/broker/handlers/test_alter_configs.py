@@ -54,9 +54,10 @@ def test_unnamed_configs_return_to_their_defaults(version):
         (resource(("retention.ms", "1"), ("retention.ms", "2")), ErrorCode.INVALID_REQUEST),
         (resource(name="missing"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (resource(name=""), ErrorCode.INVALID_REQUEST),
-        (resource(name=str(NODE_ID), kind=ResourceType.BROKER), ErrorCode.INVALID_CONFIG),
+        (resource(("broker.id", "1"), kind=ResourceType.BROKER), ErrorCode.INVALID_REQUEST),
         (resource(name=str(NODE_ID), kind=ResourceType.BROKER_LOGGER), ErrorCode.INVALID_REQUEST),
-        (resource(name="us", kind=ResourceType.GROUP), ErrorCode.INVALID_REQUEST),
+        (resource(("no.such", "1"), kind=ResourceType.GROUP), ErrorCode.INVALID_CONFIG),
+        (resource(name="x", kind=0), ErrorCode.INVALID_REQUEST),
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])

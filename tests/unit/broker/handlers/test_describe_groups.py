@@ -102,7 +102,7 @@ def test_authorized_operations_are_returned_on_request(version):
         assert (
             requested.authorized_operations
             == authorization.ALL_OPERATIONS[ResourceType.GROUP]
-            == 1 << 3 | 1 << 6 | 1 << 8
+            == 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
         )
         assert unasked.authorized_operations == authorization.OPERATIONS_NOT_REQUESTED
 

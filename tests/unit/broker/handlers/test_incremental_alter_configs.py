@@ -66,9 +66,20 @@ def test_unnamed_configs_stay(version):
             ErrorCode.INVALID_REQUEST,
         ),
         (resource(name="missing"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        (resource(name=str(NODE_ID), kind=ResourceType.BROKER), ErrorCode.INVALID_CONFIG),
-        (resource(name=str(NODE_ID), kind=ResourceType.BROKER_LOGGER), ErrorCode.INVALID_CONFIG),
-        (resource(name="us", kind=ResourceType.GROUP), ErrorCode.INVALID_REQUEST),
+        (
+            resource(("broker.id", SET, "1"), name=str(NODE_ID), kind=ResourceType.BROKER),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (resource(("any", 9, "1"), kind=ResourceType.GROUP), ErrorCode.INVALID_REQUEST),
+        (
+            resource(("no.such", SET, "INFO"), name=str(NODE_ID), kind=ResourceType.BROKER_LOGGER),
+            ErrorCode.INVALID_CONFIG,
+        ),
+        (
+            resource(("consumer.session.timeout.ms", SET, "1"), kind=ResourceType.GROUP),
+            ErrorCode.INVALID_CONFIG,
+        ),
+        (resource(name="x", kind=0), ErrorCode.INVALID_REQUEST),
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])

@@ -1,6 +1,7 @@
 """The consumer protocol: joining, heartbeats, reconciliation, leaving."""
 
 import pytest
+from msgspec.structs import replace
 
 from kafscale.errors import (
     FencedInstanceError,
@@ -314,3 +315,16 @@ def test_instance_id_may_be_added_and_changed():
     driver.join_consumer("a", instance_id="j")
     driver.heartbeat("a", -1, instance_id="j")
     assert driver.join_consumer("b", instance_id="i").member_epoch == 3
+
+
+def test_changed_settings_apply_to_members_at_their_next_heartbeat(driver):
+    driver.join_consumer("a")
+    before_ms = driver.group.deadline_ms
+    changed = replace(
+        driver.settings, consumer_session_timeout_ms=1000, consumer_heartbeat_interval_ms=70
+    )
+    driver.group.configure(changed)
+    assert driver.group.deadline_ms == before_ms
+    assert driver.heartbeat("a", 1).heartbeat_interval_ms == 70
+    assert driver.group.deadline_ms == driver.now_ms + 1000
+    assert driver.saved, "the next coordinator has to know"

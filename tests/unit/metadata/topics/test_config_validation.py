@@ -65,5 +65,4 @@ def test_kept_configs_say_that_they_are_not_used():
 
 def test_defaults_equal_those_of_the_settings():
     """They are said in two rooms: here for all topics, and where the settings are declared."""
-    values = {name: row.default for name, row in TOPIC_CONFIGS.items()}
-    assert TopicDefaults(values) == DEFAULTS
+    assert DEFAULTS.values == TopicDefaults().values

@@ -218,6 +218,10 @@ class Controller:
         """
         self._topics_listeners.append(listener)
 
+    def notify_topics_listeners(self) -> None:
+        """Call the listeners again: something else has changed that they depend on."""
+        self._topics_changed.set()
+
     def on_publish(self, listener: TopicsListener) -> None:
         """Call `listener` with all topics whenever the snapshot is published, changed or not."""
         self._publish_listeners.append(listener)

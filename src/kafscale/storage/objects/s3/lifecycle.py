@@ -67,6 +67,16 @@ class Plan(msgspec.Struct, frozen=True):
     """Ids of foreign rules that expire objects of this namespace."""
 
 
+def longest_retention(retentions_ms: Iterable[int]) -> int:
+    """The longest of some retention times.
+
+    >>> longest_retention([5, 7]), longest_retention([5, FOREVER])
+    (7, -1)
+    """
+    known = list(retentions_ms)
+    return FOREVER if FOREVER in known else max(known)
+
+
 def plan(
     namespace: str,
     topics: Iterable[TopicRetention],
