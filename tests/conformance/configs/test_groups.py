@@ -1,8 +1,16 @@
 """Configs of groups: values, bounds and errors in Kafka's words."""
 
+import time
+
 import pytest
 
 from conformance.configs.player import APPEND, DELETE, GROUP, SET
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.consumer_group_heartbeat import (
+    CONSUMER_GROUP_HEARTBEAT,
+    ConsumerGroupHeartbeatRequest,
+)
+from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from kafscale.protocol.messages.list_config_resources import (
     LIST_CONFIG_RESOURCES,
     ListConfigResourcesRequest,
@@ -10,6 +18,12 @@ from kafscale.protocol.messages.list_config_resources import (
 
 pytestmark = pytest.mark.timeout(120)
 
+RETRIABLE = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+}
+"""What Kafka answers until it has created its offsets topic."""
 SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 MILLISECONDS = ["4999", "5000", "15000", "15001", "44999", "45000", "60000", "60001", "-1", "0"]
 MILLISECONDS += ["x", "", "1.5", "99999999999", " 45000 "]
@@ -108,3 +122,41 @@ def test_resources_are_checked(same):
     for types in ([0], [99], [16]):
         request = ListConfigResourcesRequest(types)
         same(lambda player, request=request: player.call(LIST_CONFIG_RESOURCES, 1, request))
+
+
+def test_members_get_the_heartbeat_interval_of_their_group(same):
+    """It changes with the next heartbeat; other groups keep theirs."""
+
+    def conversation(player):
+        intervals = []
+        members = {}
+
+        def heartbeat(group: str, epoch: int) -> int:
+            request = ConsumerGroupHeartbeatRequest(
+                group_id=group,
+                member_id=members.get(group, ""),
+                member_epoch=epoch,
+                rebalance_timeout_ms=30_000 if epoch == 0 else -1,
+                subscribed_topic_names=["missing"] if epoch == 0 else None,
+                owned_partitions=[] if epoch == 0 else None,
+            )
+            deadline = time.monotonic() + 30
+            while True:
+                response = player.call(CONSUMER_GROUP_HEARTBEAT, 0, request)
+                if response.error_code not in RETRIABLE or time.monotonic() > deadline:
+                    break
+                time.sleep(0.1)
+            assert response.error_code == 0, response
+            members[group] = response.member_id
+            intervals.append(response.heartbeat_interval_ms)
+            return response.member_epoch
+
+        player.call(FIND_COORDINATOR, 3, FindCoordinatorRequest(key="heard"))
+        epochs = {group: heartbeat(group, 0) for group in ("heard", "unheard")}
+        player.alter(GROUP, "heard", (HEARTBEAT, SET, "7000"))
+        player.value(GROUP, "heard", HEARTBEAT)
+        for group, epoch in epochs.items():
+            heartbeat(group, epoch)
+        return intervals
+
+    assert same(conversation) == [5000, 5000, 7000, 5000]

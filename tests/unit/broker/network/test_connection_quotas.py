@@ -72,3 +72,19 @@ def test_no_connection_rate_means_no_wait():
 def test_override_without_an_address_is_a_config_error():
     with pytest.raises(ConfigError, match="maxConnectionsPerIpOverrides"):
         parse_overrides([":5"])
+
+
+def test_limits_change_while_connections_are_open():
+    quotas = ConnectionQuotas(2)
+    assert quotas.try_acquire("a")
+    assert quotas.try_acquire("a")
+    quotas.configure(1, per_host_max=1, rate_max=2)
+    assert quotas.is_full, "both stay open"
+    quotas.consume_token(0.0)
+    quotas.configure(3, per_host_max=1, per_host_overrides={"a": 3}, rate_max=2)
+    assert quotas.allows_host("a")
+    assert not quotas.is_full
+    while not quotas.wait_seconds(0.0):
+        quotas.consume_token(0.0)
+    quotas.configure(3)
+    assert quotas.wait_seconds(0.0) == 0.0
