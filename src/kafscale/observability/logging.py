@@ -63,13 +63,14 @@ def configure(
     """
     stream = stream or sys.stderr
     handler = logging.StreamHandler(stream)
-    handler.addFilter(_is_for_stream)
+    level_min = _LEVELS[level]
+    handler.addFilter(lambda record: record.name != AUDIT or record.levelno >= level_min)
     handler.setFormatter(_formatter(style, stream))
-    logging.basicConfig(handlers=[handler], level=_LEVELS[level], force=True)
+    logging.basicConfig(handlers=[handler], level=level_min, force=True)
+    audit = logging.getLogger(AUDIT)
+    audit.setLevel(min(level_min, logging.INFO) if audit_file else level_min)
     if audit_file:
-        audit = logging.getLogger(AUDIT)
         audit.handlers = [_audit_handler(audit_file)]
-        audit.setLevel(logging.INFO)
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -83,11 +84,6 @@ def configure(
     )
 
 
-def _is_for_stream(record: logging.LogRecord) -> bool:
-    """The audit log has a level of its own, which is that of its file."""
-    return record.name != AUDIT or record.levelno >= logging.root.level
-
-
 # --- levels of single loggers ---------------------------------------------------------------------
 
 
@@ -98,7 +94,7 @@ def logger_names() -> set[str]:
         for name, module in list(sys.modules.items())
         if name.partition(".")[0] == _PACKAGE and hasattr(module, "__path__")
     }
-    return {ROOT, AUDIT, *packages, *_loggers()}
+    return {ROOT, *packages, *_loggers()}
 
 
 def effective_level(name: str) -> str:
@@ -114,7 +110,10 @@ def levels() -> dict[str, str]:
 
 
 def set_levels(levels: Mapping[str, str]) -> None:
-    """Set the levels of some loggers; all others get that of their parent."""
+    """Set the levels of some loggers; all others get that of their parent.
+
+    The audit log keeps its level, whatever that of its parents is.
+    """
     for name, logger in _loggers().items():
         if name not in levels:
             logger.setLevel(logging.NOTSET)
@@ -124,8 +123,9 @@ def set_levels(levels: Mapping[str, str]) -> None:
 
 
 def _loggers() -> dict[str, logging.Logger]:
-    """The loggers that exist, without the root."""
+    """The loggers whose levels can change, without the root."""
     known = dict(logging.root.manager.loggerDict)
+    known.pop(AUDIT, None)
     return {name: each for name, each in known.items() if isinstance(each, logging.Logger)}
 
 
@@ -136,7 +136,7 @@ def _logger(name: str) -> logging.Logger:
 def _lowest_level() -> int:
     """The lowest level of all loggers, as structlog knows it; events below are dropped at once."""
     own = [logger.level for logger in _loggers().values() if logger.level]
-    lowest = min([logging.root.level, *own])
+    lowest = min([logging.root.level, logging.getLogger(AUDIT).level, *own])
     return logging.NOTSET if lowest < logging.DEBUG else lowest
 
 

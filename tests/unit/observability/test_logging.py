@@ -12,6 +12,7 @@ import pytest
 from kafscale.config import MASK, load
 from kafscale.errors import ConfigError
 from kafscale.observability.logging import (
+    AUDIT,
     LINES_PER_SECOND_MAX,
     ROOT,
     RateLimitedLogger,
@@ -277,6 +278,19 @@ def test_audit_file_that_cannot_be_written_is_an_error_in_the_log(stream, audit,
     assert [each["event"] for each in events(stream)] == ["audit file not written", "logged in"]
     with pytest.raises(ConfigError, match=r"logging.auditFile: cannot write .*audit"):
         configure("info", "json", stream, audit_file=str(directory / "audit.log"))
+
+
+@pytest.mark.usefixtures("_levels")
+@pytest.mark.parametrize("has_file", [False, True])
+def test_audit_log_cannot_be_disabled(stream, audit, tmp_path, has_file):
+    file = tmp_path / "audit.log"
+    configure("info", "json", stream, audit_file=str(file) if has_file else "")
+    set_levels({ROOT: "FATAL", "kafscale": "FATAL"})
+    set_levels({ROOT: "FATAL"})
+    assert AUDIT not in logger_names()
+    audit.info("configs changed")
+    assert [event["event"] for event in events(stream)] == ["configs changed"]
+    assert not has_file or "configs changed" in file.read_text()
 
 
 def test_full_disk_is_an_error_in_the_log(stream, audit):

@@ -2,7 +2,8 @@
 
 Invariants: levels have Kafka's names, of which there are more than levels here: TRACE logs what
 DEBUG logs, and FATAL only what is critical. Every package is a logger, and so are the loggers of
-libraries; one without a level has that of its parent.
+libraries; one without a level has that of its parent. The audit log is none of them: who may change
+levels must not disable it.
 """
 
 from collections.abc import Collection, Mapping

@@ -116,7 +116,8 @@ def test_there_are_no_cluster_wide_dynamic_configs():
 def test_loggers_have_their_levels():
     async def body(broker):
         _, configs = await describe(broker, ResourceType.BROKER_LOGGER, str(NODE_ID))
-        assert {"root", "kafscale", "kafscale.broker.handlers", "kafscale.audit"} <= set(configs)
+        assert {"root", "kafscale", "kafscale.broker.handlers"} <= set(configs)
+        assert "kafscale.audit" not in configs, "it cannot be disabled"
         assert configs["root"].source == 6
         assert not configs["root"].read_only
 
