@@ -41,7 +41,10 @@ def test_topic_commands_create_describe_alter_and_delete(kafscale, topic):
     assert [each["endOffset"] for each in described["partitions"]] == [0, 2, 0, 0]
     assert all(each["leader"] is not None for each in described["partitions"])
     assert described["partitions"][1]["sizeBytes"] > 0
-    assert f"{topic}: 4 partitions, 2 records" in kafscale("topic", "describe", topic)
+    kafscale("topic", "alter", topic, "--config", "flush.ms=7")
+    shown = kafscale("topic", "describe", topic)
+    assert f"{topic}: 4 partitions, 2 records" in shown
+    assert "flush.ms 7 (kept, but not used by Kafscale)" in shown
 
     listed = {each["name"]: each for each in json.loads(kafscale("topic", "list", "-o", "json"))}
     assert listed[topic]["partitionCount"] == 4

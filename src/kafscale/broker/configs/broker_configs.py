@@ -61,6 +61,30 @@ _BROKER_CONFIGS = (
         "How many members a group of the consumer protocol may have.",
     ),
     _BrokerConfig(
+        "group.consumer.max.heartbeat.interval.ms",
+        "group.consumerMaxHeartbeatIntervalMs",
+        ConfigType.INT,
+        "The most that consumer.heartbeat.interval.ms of a single group may be.",
+    ),
+    _BrokerConfig(
+        "group.consumer.min.heartbeat.interval.ms",
+        "group.consumerMinHeartbeatIntervalMs",
+        ConfigType.INT,
+        "The least that consumer.heartbeat.interval.ms of a single group may be.",
+    ),
+    _BrokerConfig(
+        "group.consumer.max.session.timeout.ms",
+        "group.consumerMaxSessionTimeoutMs",
+        ConfigType.INT,
+        "The most that consumer.session.timeout.ms of a single group may be.",
+    ),
+    _BrokerConfig(
+        "group.consumer.min.session.timeout.ms",
+        "group.consumerMinSessionTimeoutMs",
+        ConfigType.INT,
+        "The least that consumer.session.timeout.ms of a single group may be.",
+    ),
+    _BrokerConfig(
         "group.consumer.migration.policy",
         "group.consumerMigrationPolicy",
         ConfigType.STRING,

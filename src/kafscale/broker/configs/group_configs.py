@@ -174,17 +174,19 @@ def _check_bounds(row: _GroupConfig, value: int) -> None:
 
 
 def overridden(configs: Mapping[str, str], settings: GroupSettings) -> GroupSettings:
-    """The settings of a group with these configs."""
-    if not configs:
+    """The settings of a group with these configs.
+
+    If those of the broker have changed so that sessions would expire before the first heartbeat,
+    the group has the broker's.
+    """
+    session_ms = _stored(configs, SESSION_TIMEOUT, settings.consumer_session_timeout_ms)
+    heartbeat_ms = _stored(configs, HEARTBEAT_INTERVAL, settings.consumer_heartbeat_interval_ms)
+    if not configs or heartbeat_ms >= session_ms:
         return settings
     return msgspec.structs.replace(
         settings,
-        consumer_session_timeout_ms=_stored(
-            configs, SESSION_TIMEOUT, settings.consumer_session_timeout_ms
-        ),
-        consumer_heartbeat_interval_ms=_stored(
-            configs, HEARTBEAT_INTERVAL, settings.consumer_heartbeat_interval_ms
-        ),
+        consumer_session_timeout_ms=session_ms,
+        consumer_heartbeat_interval_ms=heartbeat_ms,
     )
 
 

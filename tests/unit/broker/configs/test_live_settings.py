@@ -149,6 +149,9 @@ def test_group_configs_apply_to_that_group_only():
         settings = [each.group._group_state.settings for each in (of_a, of_b)]
         assert [each.consumer_heartbeat_interval_ms for each in settings] == [6000, 7000]
         assert [each.consumer_session_timeout_ms for each in settings] == [50_000, 45_000]
+        await change(broker, BROKER, ALL, group_consumer_session_timeout_ms=6500)
+        assert of_b.group._group_state.settings.consumer_heartbeat_interval_ms == 6000
+        await change(broker, BROKER, ALL, group_consumer_session_timeout_ms=None)
         await change(broker, GROUP, "b", consumer_heartbeat_interval_ms=None)
         assert of_b.group._group_state.settings.consumer_heartbeat_interval_ms == 6000
 
