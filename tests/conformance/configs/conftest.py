@@ -13,9 +13,6 @@ from services.kafka_server import KafkaServer
 
 Value = TypeVar("Value")
 
-VISIBLE_S = 0.1
-"""When a change is certainly visible on Kafka."""
-
 
 @pytest.fixture(scope="session")
 def players(tmp_path_factory) -> Iterator[list[Player]]:
@@ -28,10 +25,7 @@ def players(tmp_path_factory) -> Iterator[list[Player]]:
         BrokerProcess(directory / "ours", broker_id="1") as ours,
         ExitStack() as stack,
     ):
-        delays = {kafka.port: VISIBLE_S, ours.port: 0.0}
-        yield [
-            stack.enter_context(Player(port, delay_s=delay_s)) for port, delay_s in delays.items()
-        ]
+        yield [stack.enter_context(Player(port)) for port in (kafka.port, ours.port)]
 
 
 @pytest.fixture

@@ -12,10 +12,16 @@ from kafscale.protocol.messages.describe_configs import (
     DescribedConfig,
     ResourceToDescribe,
 )
-from services.wire import Wire
+from services.wire import LATEST, Wire
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 TOPIC, BROKER, BROKER_LOGGER, GROUP = 2, 4, 8, 32
+
+MARKED = "marked"
+"""A topic whose changes show that earlier ones are visible."""
+VISIBLE_S_MAX = 10
+APPLIED_S = 0.02
+"""How much later than its topics Kafka's broker applies its own configs."""
 
 Error = tuple[int, str | None]
 Operation = tuple[str, int, str | None]
@@ -24,10 +30,33 @@ Operation = tuple[str, int, str | None]
 class Player(Wire):
     """A connection to a server."""
 
-    def __init__(self, port: int, *, delay_s: float) -> None:
-        """A change is visible after `delay_s`: Kafka responds before its broker has applied it."""
+    def __init__(self, port: int) -> None:
         super().__init__(port)
-        self._delay_s = delay_s
+        self._marks = 0
+
+    def create(self, topic: str, partitions: int = 1, **configs: object) -> None:
+        """Create a topic, and wait for its leader."""
+        super().create(topic, partitions, **configs)
+        deadline = time.monotonic() + VISIBLE_S_MAX
+        while self.offset(topic, LATEST).error_code:
+            assert time.monotonic() < deadline, "the topic has no leader"
+            time.sleep(0.005)
+
+    def settle(self) -> None:
+        """Wait until changes are visible: Kafka responds before its broker has applied them.
+
+        They are applied in order, so a last one shows that all others are.
+        """
+        if not self._marks:
+            self.create(MARKED)
+        self._marks += 1
+        mark = str(self._marks)
+        assert self.alter(TOPIC, MARKED, ("retention.ms", SET, mark)) == (0, None)
+        deadline = time.monotonic() + VISIBLE_S_MAX
+        while self.described(TOPIC, MARKED, "retention.ms")[1]["retention.ms"].value != mark:
+            assert time.monotonic() < deadline, "the change is not visible"
+            time.sleep(0.005)
+        time.sleep(APPLIED_S)
 
     def alter(
         self, kind: int, name: str, *operations: Operation, validate_only: bool = False
@@ -68,6 +97,6 @@ class Player(Wire):
 
     def value(self, kind: int, name: str, config: str) -> tuple[str | None, int]:
         """A value and its source, once changes are visible."""
-        time.sleep(self._delay_s)
+        self.settle()
         described = self.describe(kind, name, config)[config]
         return described.value, described.source
