@@ -98,8 +98,7 @@ $(COMPILED): $(READY) $(shell find src tests generators -name '*.py')
 	@$(BIN)/python -m pytest --quiet $(KERNEL_TESTS) > $@ || { tail -n 40 $@; rm $@; exit 1; }
 	@$(BIN)/python -m pytest --collect-only --quiet > $@ || { tail -n 40 $@; rm $@; exit 1; }
 
-KERNEL_TESTS := $(addprefix tests/unit/spark/, \
-  codec/test_encoder.py jobs/shared/test_copy_kernel.py jobs/compact/test_key_hash.py)
+KERNEL_TESTS := $(addprefix tests/unit/spark/, codec/test_encoder.py jobs/compact/test_key_hash.py)
 
 test-web: $(MODULES) ## Run the component tests of the console's pages.
 	$(NPM) test --silent
