@@ -47,7 +47,6 @@ CHANGES = [
     ("message.max.bytes", SET, "x"),
     ("message.max.bytes", SET, "-1"),
     ("message.max.bytes", SET, "2000000"),
-    ("log.segment.bytes", SET, "13"),
     ("log.segment.bytes", SET, "2000000"),
     ("log.cleanup.policy", SET, "compact"),
     ("log.cleanup.policy", SET, "compressed"),

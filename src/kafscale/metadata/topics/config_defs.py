@@ -26,8 +26,6 @@ from kafscale.metadata.topics.config_types import (
     ValueType,
 )
 
-SEGMENT_BYTES_MIN: Final = 1024 * 1024
-"""As in Kafka 4; topics of older versions may have less, and so may the broker's settings."""
 WEEK_MS: Final = 7 * 24 * 3600 * 1000
 
 
@@ -145,10 +143,10 @@ _ROWS: Final = (
     TopicConfig(
         APPLIED,
         "segment.bytes",
-        Integer(SEGMENT_BYTES_MIN, INT_MAX),
+        Integer(1, INT_MAX),
         "104857600",
         synonym="log.segment.bytes",
-        documentation="The size at which a segment is rolled.",
+        documentation="The size at which a segment is rolled. Kafka 4 refuses less than 1 MiB.",
     ),
     TopicConfig(
         APPLIED,

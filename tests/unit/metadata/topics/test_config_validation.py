@@ -39,7 +39,7 @@ def test_stored_values_are_normalized():
     [
         ("retention.ms", "-2", "Invalid value -2 for configuration retention.ms: .*at least -1"),
         ("retention.bytes", "many", "retention.bytes: Not a number of type LONG"),
-        ("segment.bytes", "1048575", "segment.bytes: Value must be at least 1048576"),
+        ("segment.bytes", "0", "segment.bytes: Value must be at least 1"),
         ("segment.bytes", str(2**31), "Not a number of type INT"),
         ("compression.lz4.level", "18", "Value must be no more than 17"),
         ("message.timestamp.type", "Now", "one of: CreateTime, LogAppendTime"),
