@@ -62,7 +62,7 @@ def test_log_without_segments_and_with_a_gap_before_its_tail():
 
 
 class BrokenStore:
-    """A store with a programming error, which affects the indexes of one topic."""
+    """A store with a programming error, which affects the segments of one topic."""
 
     def __init__(self, inner) -> None:
         self._inner = inner
@@ -70,10 +70,10 @@ class BrokenStore:
     def __getattr__(self, name: str):
         return getattr(self._inner, name)
 
-    async def get(self, key: str) -> memoryview:
+    async def get_range(self, key: str, start: int, stop: int) -> memoryview:
         if "/orders/" in key:
             raise IndexError
-        return await self._inner.get(key)
+        return await self._inner.get_range(key, start, stop)
 
 
 def test_unexpected_error_of_one_partition_leaves_the_others_alone():
