@@ -64,17 +64,17 @@ class ClientOperations:
 
     def produce(self, topic: str, *, is_idempotent: bool = False) -> str:
         def attempt() -> None:
-            fatal: list[KafkaError] = []
             errors: list[KafkaError | None] = []
-            # Without this callback, a fatal error is raised before on_delivery is called.
-            callbacks = {"error_cb": lambda error: error.fatal() and fatal.append(error)}
             settings = {"enable.idempotence": is_idempotent}
-            producer = Producer(self._config.librdkafka() | settings | callbacks)
+            producer = Producer(self._config.librdkafka() | settings)
             producer.produce(topic, b"", on_delivery=lambda error, _: errors.append(error))
-            assert producer.flush(WAIT_S) == 0
-            error = next(iter(fatal), errors[0])
-            if error is not None:
-                raise KafkaException(error)
+            try:
+                assert producer.flush(WAIT_S) == 0
+            except SystemError as error:
+                # Raised if on_delivery is called after a fatal error, which is the cause.
+                raise error.__cause__ or error from None
+            if errors[0] is not None:
+                raise KafkaException(errors[0])
 
         return _outcome(attempt)
 
