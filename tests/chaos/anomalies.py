@@ -39,6 +39,10 @@ class Name(StrEnum):
     """A committed offset was reported that is below one acknowledged earlier."""
     GROUP_SKIP = "group skip"
     """A group read past a record that none of its members read."""
+    LOST_KEY = "lost key"
+    """A reader of a compacted partition did not get the latest value of a key, or a later one."""
+    DELETED_KEY = "deleted key came back"
+    """A reader of a compacted partition got a value that had been deleted, without the deletion."""
     FAILURE = "client failure"
     """A client failed with an error that no fault explains."""
 

@@ -93,6 +93,16 @@ class EndRead(Event, tag="end-read"):
     offset: int
 
 
+class Scan(Event, tag="scan"):
+    """A reader has read a compacted partition from its start, from `began_ns` on, to its end.
+
+    It was fast enough to see every tombstone that was there.
+    """
+
+    began_ns: int
+    partition: str
+
+
 class TopicDeletion(Event, tag="topic-deletion"):
     """The deletion of a topic with these partitions was requested.
 
@@ -124,6 +134,7 @@ AnyEvent = (
     | Commit
     | CommitRead
     | EndRead
+    | Scan
     | TopicDeletion
     | Merge
     | Failure

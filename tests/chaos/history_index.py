@@ -19,6 +19,7 @@ from chaos.history import (
     Move,
     Poll,
     Producer,
+    Scan,
     Send,
     TopicDeletion,
 )
@@ -107,6 +108,8 @@ class HistoryIndex:
         self.producers: dict[str, Producer] = {}
         self.consumers: dict[str, Consumer] = {}
         self.failures: list[Failure] = []
+        self.scans: list[Scan] = []
+        """Of partitions of compacted topics."""
         self.deleted: set[str] = set()
         """Partitions of deleted topics, whose records need not be there any more."""
         self.cursors: dict[tuple[str, str], int] = {}
@@ -135,6 +138,7 @@ class HistoryIndex:
             Producer: self._producer,
             Consumer: self._consumer,
             TopicDeletion: self._topic_deletion,
+            Scan: self.scans.append,
             Merge: lambda _event: None,  # Merges must not show in what clients see.
             Failure: self.failures.append,
         }

@@ -14,12 +14,17 @@ def log_anomalies(index: HistoryIndex) -> Iterator[Anomaly]:
     for partition in index.partitions.values():
         is_deleted = partition.name in index.deleted
         yield from _acknowledged_elsewhere(partition, is_deleted=is_deleted)
-        yield from _never_acknowledged(partition)
-        yield from _duplicates(index, partition)
-        yield from _conflicts(partition)
+        yield from content_anomalies(index, partition)
         if not is_deleted:
             yield from _beyond_the_final_read(index, partition)
-        yield from _out_of_order(index, partition)
+
+
+def content_anomalies(index: HistoryIndex, partition: Partition) -> Iterator[Anomaly]:
+    """Records that should not be there, or not at their offsets."""
+    yield from _never_acknowledged(partition)
+    yield from _duplicates(index, partition)
+    yield from _conflicts(partition)
+    yield from _out_of_order(index, partition)
 
 
 def _acknowledged_elsewhere(partition: Partition, *, is_deleted: bool) -> Iterator[Anomaly]:

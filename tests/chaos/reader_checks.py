@@ -12,19 +12,27 @@ def reader_anomalies(index: HistoryIndex) -> Iterator[Anomaly]:
             yield from _jumps(partition)
     for (group, partition), group_index in index.groups.items():
         yield from _gaps_of_group(group, partition, group_index.read)
+    yield from failure_anomalies(index)
+
+
+def failure_anomalies(index: HistoryIndex) -> Iterator[Anomaly]:
     for failure in index.failures:
         yield Anomaly(Name.FAILURE, failure.process, failure.error)
 
 
-def _jumps(partition: Partition) -> Iterator[Anomaly]:
-    known = partition.read.keys() | {
-        done.offset for done in partition.done.values() if done.kind == "ok"
-    }
+def backward_anomalies(partition: Partition) -> Iterator[Anomaly]:
     for jump in partition.jumps:
         if jump.offset < jump.expected:
             name = Name.BACKWARDS_INSIDE if jump.is_within_poll else Name.BACKWARDS
             yield Anomaly(name, partition.name, _describe(jump))
-            continue
+
+
+def _jumps(partition: Partition) -> Iterator[Anomaly]:
+    yield from backward_anomalies(partition)
+    known = partition.read.keys() | {
+        done.offset for done in partition.done.values() if done.kind == "ok"
+    }
+    for jump in partition.jumps:
         passed = range(jump.expected, jump.offset)
         skipped = [offset for offset in passed if offset in known]
         if skipped:

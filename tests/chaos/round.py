@@ -15,12 +15,13 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from chaos.anomalies import Anomaly
-from chaos.checker import check
-from chaos.history import read
+from chaos.checker import check, check_compacted
+from chaos.clients.compacted_topic import TOPIC_CONFIGS
+from chaos.history import AnyEvent, Consumer, Poll, Send, read
 from chaos.history_statistics import Statistics, statistics
 from chaos.nemesis import FaultAction, Nemesis
 from chaos.schedule import LATE_S_MAX, ClusterShape, Outage, Step, plan
-from chaos.workload import Workload, WorkloadOptions
+from chaos.workload import COMPACTED_PARTITIONS, Workload, WorkloadOptions, compacted_topic
 from services.cluster import Cluster
 from services.node import UnexpectedExit
 from services.waiting import wait_until
@@ -43,7 +44,8 @@ class Outcome:
     actions: list[FaultAction]
     statistics: Statistics
     injected: Counter[str]
-    """Requests that links delayed, answered or lost; deletions of the topic; merges."""
+    """Requests that links delayed, answered or lost; deletions of the topic; merges; records that
+    compaction removed."""
     anomalies: list[Anomaly]
     failures: list[str] = field(default_factory=list)
     """Clients that exited with an error, and tracebacks of brokers."""
@@ -99,6 +101,8 @@ def run_round(
     cluster.restart()
     workload.run("final")
     workload.run_on_recreated("recreator-final")
+    workload.run_on_compacted("compacted-final")
+    compacted = list(read(workload.compacted_histories))
     recreated = statistics(read(workload.recreated_histories)).counts
     seen = statistics(read(workload.histories))
     merges = {name: seen.counts.pop(name, 0) for name in ("merges", "failed merges")}
@@ -110,8 +114,11 @@ def run_round(
         began_ns,
         nemesis.actions,
         seen,
-        (_injected(cluster) - injected_before) + Counter(merges | deletions),
-        check(read(workload.histories)) + check(read(workload.recreated_histories)),
+        (_injected(cluster) - injected_before)
+        + Counter(merges | deletions | {"compacted records": _count_removed(compacted)}),
+        check(read(workload.histories))
+        + check(read(workload.recreated_histories))
+        + check_compacted(compacted),
         workload.failures + cluster.tracebacks()[tracebacks_before:],
         cluster.unexpected_exits[exits_before:],
     )
@@ -140,8 +147,25 @@ def _options(cluster: Cluster, topic: str, directory: Path, seed: int) -> Worklo
 
 def _create(cluster: Cluster, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    created = admin.create_topics([NewTopic(topic, PARTITIONS)], request_timeout=CREATE_S_MAX)
-    created[topic].result(CREATE_S_MAX)
+    topics = [
+        NewTopic(topic, PARTITIONS),
+        NewTopic(compacted_topic(topic), COMPACTED_PARTITIONS, config=TOPIC_CONFIGS),
+    ]
+    for created in admin.create_topics(topics, request_timeout=CREATE_S_MAX).values():
+        created.result(CREATE_S_MAX)
+
+
+def _count_removed(events: Sequence[AnyEvent]) -> int:
+    """How many acknowledged records of the compacted topic the last reader of all did not get."""
+    acknowledged = sum(isinstance(event, Send) and event.kind == "ok" for event in events)
+    finals = {each.process for each in events if isinstance(each, Consumer) and each.is_final}
+    read_count = sum(
+        len(records)
+        for event in events
+        if isinstance(event, Poll) and event.process in finals
+        for records in event.records.values()
+    )
+    return max(acknowledged - read_count, 0)
 
 
 def _injected(cluster: Cluster) -> Counter[str]:

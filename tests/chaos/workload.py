@@ -18,6 +18,7 @@ FINISH_S_MAX = 150
 
 GROUP, AIO_GROUP = "group", "aio-group"
 RECREATED_PARTITIONS = 2
+COMPACTED_PARTITIONS = 2
 
 
 class WorkloadOptions(NamedTuple):
@@ -42,6 +43,8 @@ class Workload:
         self.histories = options.directory / "histories"
         self.recreated_histories = options.directory / "recreated"
         """Those of the topic that is deleted and created again."""
+        self.compacted_histories = options.directory / "compacted"
+        """Those of the topic that brokers compact."""
         self.failures: list[str] = []
         """Clients that exited with an error."""
 
@@ -61,6 +64,9 @@ class Workload:
             self._start("probe", "probe-b", groups=groups),
             self._start("merger", "merger"),
             self._start_on_recreated("recreator"),
+            self._start_on_compacted("compacted-writer", "compacted-writer-a"),
+            self._start_on_compacted("compacted-writer", "compacted-writer-b"),
+            self._start_on_compacted("compacted-reader", "compacted-reader"),
         ]
         try:
             yield
@@ -77,6 +83,9 @@ class Workload:
 
     def run_on_recreated(self, role: str) -> None:
         self._finish(self._start_on_recreated(role))
+
+    def run_on_compacted(self, role: str) -> None:
+        self._finish(self._start_on_compacted(role, role))
 
     def _start(
         self, role: str, name: str, *, group: str = "", groups: tuple[str, ...] = ()
@@ -109,6 +118,21 @@ class Workload:
                 RECREATED_PARTITIONS,
                 str(self.recreated_histories),
                 seed=random.Random(f"{options.seed} {role}").getrandbits(32),
+            )
+        )
+
+    def _start_on_compacted(self, role: str, name: str) -> subprocess.Popen[bytes]:
+        """Start a client of the topic that brokers compact."""
+        options = self._options
+        return self._launch(
+            ClientOptions(
+                role,
+                name,
+                options.bootstrap,
+                compacted_topic(options.topic),
+                COMPACTED_PARTITIONS,
+                str(self.compacted_histories),
+                seed=random.Random(f"{options.seed} {name}").getrandbits(32),
             )
         )
 
@@ -146,6 +170,11 @@ class Workload:
             log = self._options.directory / f"{client_options.name}.log"
             output = log.read_text(errors="replace")[-2000:]
             self.failures.append(f"{client_options.name} exited with {code}: {output}")
+
+
+def compacted_topic(topic: str) -> str:
+    """The name of the compacted topic of the round that has this topic."""
+    return f"compacted-{topic}"
 
 
 def _python_path() -> str:

@@ -11,6 +11,7 @@ import msgspec
 
 from chaos.clients import (
     aio,
+    compacted_topic,
     librdkafka_member,
     librdkafka_producer,
     librdkafka_reader,
@@ -36,6 +37,9 @@ ROLES: dict[str, Callable[[ClientOptions, StopSignal], None]] = {
     "merger": merger.merge,
     "recreator": recreator.recreate,
     "recreator-final": recreator.read_live,
+    "compacted-writer": compacted_topic.write,
+    "compacted-reader": compacted_topic.scan_again_and_again,
+    "compacted-final": compacted_topic.scan_at_the_end,
 }
 
 

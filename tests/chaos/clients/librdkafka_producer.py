@@ -43,16 +43,24 @@ class ProducerSession:
         """The last acknowledged offset in each partition."""
 
     def send(self, partition: int, rng: random.Random) -> None:
-        name, process = self._options.partition(partition), self._journal.process
-        value = f"{process}:{self._sent_count}"
+        value = self.next_id()
+        self.produce(partition, value, value=encode_value(value, rng))
+
+    def next_id(self) -> str:
         self._sent_count += 1
+        return f"{self._journal.process}:{self._sent_count - 1}"
+
+    def produce(self, partition: int, name: str, **record: Any) -> None:
+        """Send a record that the history calls `name`."""
+        topic_partition = self._options.partition(partition)
         self.in_flight += 1
-        self._journal.write(Send(process, now_ns(), "invoke", name, value))
+        send = Send(self._journal.process, now_ns(), "invoke", topic_partition, name)
+        self._journal.write(send)
         self._producer.produce(
             self._options.topic,
-            encode_value(value, rng),
             partition=partition,
-            on_delivery=functools.partial(self._delivered, name, value),
+            on_delivery=functools.partial(self._delivered, topic_partition, name),
+            **record,
         )
 
     def listen(self, seconds: float) -> None:
