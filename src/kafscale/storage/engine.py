@@ -165,6 +165,7 @@ class StorageEngine:
             open_worker(),
             newest_timestamps,
             self._settings.compaction,
+            index_interval_bytes=self._settings.index_interval_bytes,
             logs=self._all_logs,
             swap=self._swapper.swap,
             clock=self._clock,

@@ -51,6 +51,9 @@ SOURCE_BYTES_MAX: Final = 512 * MIB
 TARGET_BYTES_MAX: Final = 128 * MIB
 """The largest new segment, which is in the broker's memory while it is installed."""
 
+SEGMENTS_PER_TURN: Final = 1000
+"""A log may have hundreds of thousands of segments."""
+
 WAIT_SECONDS_MAX: Final = 600.0
 """The longest pause for the rate."""
 
@@ -96,6 +99,7 @@ class Compactor:
         swap: Swap,
         memory_bytes_max: int,
         bytes_per_second: int,
+        index_interval_bytes: int,
         clock: Callable[[], int],
         counters: StorageCounters,
     ) -> None:
@@ -104,6 +108,7 @@ class Compactor:
         self._worker = worker
         self._swap = swap
         self._memory_bytes_max = memory_bytes_max
+        self._index_interval_bytes = index_interval_bytes
         self._rate = TokenBucket(bytes_per_second, wait_seconds_max=WAIT_SECONDS_MAX)
         self._clock = clock
         self._counters = counters.compaction
@@ -112,15 +117,12 @@ class Compactor:
         self, log: PartitionLog, rules: CompactionRules, dirty: Dirty
     ) -> CompactionResult:
         """Compact a log, as far as memory allows."""
-        segments = log.segments
-        first = segments.find(log.start_offset)
-        count = segments.find(dirty.cleanable_end - 1) + 1 - first
-        sources = segments.some(first, count)
         swap_count = log.swap_count
-        _check_sizes(log, sources)
+        sources = await _sources(log, dirty.cleanable_end)
         now_ms = self._clock()
         horizon_ms = min(now_ms + rules.delete_retention_ms, HORIZON_MS_MAX)
-        await self._worker.request(Begin(self._memory_bytes_max, now_ms, horizon_ms))
+        begin = Begin(self._memory_bytes_max, now_ms, horizon_ms, self._index_interval_bytes)
+        await self._worker.request(begin)
         noted_end = await self._note(log, sources, dirty.clean_end)
         result = CompactionResult(noted_end)
         groups = _Groups(self, log, swap_count, result)
@@ -162,10 +164,10 @@ class Compactor:
         assert isinstance(reply, expected)
         return reply, data
 
-    async def replace(self, log: PartitionLog, data: memoryview, swap_count: int) -> SwapResult:
-        await self._wait(len(data))
-        self._counters.bytes_written += len(data)
-        return await self._swap(log, BuiltSegment(log, data, swap_count))
+    async def replace(self, log: PartitionLog, built: BuiltSegment) -> SwapResult:
+        await self._wait(built.size_bytes)
+        self._counters.bytes_written += built.size_bytes
+        return await self._swap(log, built)
 
     def add_command(self, log: PartitionLog, source: Segment) -> Add:
         return Add(self._key(log, source), source.base_offset, source.next_offset)
@@ -247,7 +249,9 @@ class _Groups:
         finished, data = await self._compactor.send(Finish(), Finished, self._log, None)
         if not data:
             return
-        swapped = await self._compactor.replace(self._log, data, self._swap_count)
+        size_bytes = len(data) - finished.index_bytes
+        built = BuiltSegment(self._log, data[:size_bytes], data[size_bytes:], self._swap_count)
+        swapped = await self._compactor.replace(self._log, built)
         self._swap_count += 1
         result = self._result
         result.segments_before += swapped.count_before
@@ -257,10 +261,20 @@ class _Groups:
         result.records_removed += finished.count_before - finished.count_after
 
 
-def _check_sizes(log: PartitionLog, sources: Sequence[Segment]) -> None:
-    largest = max((source.size_bytes for source in sources), default=0)
-    if largest > SOURCE_BYTES_MAX:
-        raise OperatingError(
-            f"{log.topic}/{log.partition} has a segment of {largest} bytes, more than a broker"
-            f" compacts ({SOURCE_BYTES_MAX}): run the Spark job `compact`"
-        )
+async def _sources(log: PartitionLog, end_offset: int) -> list[Segment]:
+    """The segments from the log start to an offset, which is the end of one of them."""
+    sources: list[Segment] = []
+    offset = log.start_offset
+    while offset < end_offset:
+        some = log.segments.some(log.segments.find(offset), SEGMENTS_PER_TURN)
+        sources += (each for each in some if each.base_offset < end_offset)
+        if (largest := max((each.size_bytes for each in some), default=0)) > SOURCE_BYTES_MAX:
+            raise OperatingError(
+                f"{log.topic}/{log.partition} has a segment of {largest} bytes, more than a broker"
+                f" compacts ({SOURCE_BYTES_MAX}): run the Spark job `compact`"
+            )
+        if not some or some[-1].next_offset <= offset:
+            break  # Segments were deleted meanwhile.
+        offset = some[-1].next_offset
+        await asyncio.sleep(0)
+    return sources

@@ -49,7 +49,7 @@ class LogCleaner:
     """Compacts one log after the other, as the commands say."""
 
     def __init__(self) -> None:
-        self._cleaning = _Cleaning(Begin(0, 0, 0))
+        self._cleaning = _Cleaning(Begin(0, 0, 0, 1))
 
     def handle(self, command: Command, data: Buffer) -> tuple[Reply, Parts]:
         """The reply to a command, and the parts of the segment that comes with it."""
@@ -98,7 +98,10 @@ class _Cleaning:
     def add(self, command: Add, data: Buffer) -> Added:
         if self._output is None:
             self._output = SegmentOutput(
-                command.start_offset, command.end_offset, self._begin.now_ms
+                command.start_offset,
+                command.end_offset,
+                self._begin.now_ms,
+                self._begin.index_interval_bytes,
             )
         self._output.extend(max(self._output.end_offset, command.end_offset))
         self._source_count += 1
@@ -145,9 +148,12 @@ class _Cleaning:
     def finish(self) -> tuple[Finished, Parts]:
         if self._output is None:
             raise OperatingError("no segment was added")
-        finished = Finished(self._count_before, self._count_after)
-        is_needed = self._is_changed or self._source_count > 1
-        parts = self._output.finish().parts if is_needed else ()
+        parts: Parts = ()
+        index_bytes = 0
+        if self._is_changed or self._source_count > 1:
+            built = self._output.finish()
+            parts, index_bytes = [*built.parts, built.index], len(built.index)
+        finished = Finished(self._count_before, self._count_after, index_bytes)
         self._output = None
         self._is_changed = False
         self._source_count = self._count_before = self._count_after = 0

@@ -24,6 +24,8 @@ class Begin(Message, frozen=True):
     now_ms: int
     horizon_ms: int
     """When tombstones that have no delete horizon yet may be dropped."""
+    index_interval_bytes: int
+    """The distance between two entries of the index of a new segment."""
 
 
 class Note(Message, frozen=True):
@@ -72,10 +74,12 @@ class Added(Message, frozen=True):
 
 
 class Finished(Message, frozen=True):
-    """The reply to `Finish`, with the new segment if it differs from the old ones."""
+    """The reply to `Finish`, with the new segment and its index if it differs from the old ones."""
 
     count_before: int
     count_after: int
+    index_bytes: int
+    """The size of the index, which follows the segment."""
 
 
 class Failed(Message, frozen=True):

@@ -1,11 +1,13 @@
 """`CompactionScheduler`: decides which log of this broker is compacted next.
 
-As in Kafka, it is the one with the largest share of dirty bytes among those that are due. A log
-whose compaction fails is tried again after a pause.
+As in Kafka, it is the one with the largest share of dirty bytes among those that are due. A broker
+may own tens of thousands of logs, so their order is found once for all that are compacted within an
+interval. A log whose compaction fails is tried again after a pause, and never stops the broker.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from random import Random
 from typing import Final
 
@@ -13,7 +15,7 @@ import msgspec
 
 from kafscale.aio.backoff import Backoff
 from kafscale.aio.pacer import Pacer
-from kafscale.errors import KafscaleError
+from kafscale.errors import DamagedObjectError, KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.records.batch import HEADER, HEADER_BYTES, BatchHeader
 from kafscale.storage.compaction.checkpoint import read_checkpoint
@@ -73,6 +75,7 @@ class CompactionScheduler:
         newest_timestamps: NewestTimestamps,
         settings: CompactionSettings,
         *,
+        index_interval_bytes: int,
         logs: Callable[[], Iterable[PartitionLog]],
         swap: Swap,
         clock: Callable[[], int],
@@ -95,6 +98,7 @@ class CompactionScheduler:
             swap=swap,
             memory_bytes_max=settings.memory_bytes_max,
             bytes_per_second=settings.bytes_per_second,
+            index_interval_bytes=index_interval_bytes,
             clock=clock,
             counters=counters,
         )
@@ -119,10 +123,17 @@ class CompactionScheduler:
     async def compact_due(self) -> None:
         """Compact every log that is due, each at most once."""
         done: set[PartitionLog] = set()
+        time = asyncio.get_running_loop().time
         try:
-            while (due := await self._choose(done)) is not None:
-                done.add(due.log)
-                await self._compact(due)
+            while ordered := await self._choose(done):
+                until = time() + self._interval_seconds
+                for log in ordered:
+                    done.add(log)
+                    # Others were compacted since the order was found: this one may have changed.
+                    if (due := await self._due(log)) is not None:
+                        await self._compact(due)
+                    if time() >= until:
+                        break
         finally:
             self._worker.close()  # It is started again when it is needed.
 
@@ -163,41 +174,47 @@ class CompactionScheduler:
 
     # --- choice -----------------------------------------------------------------------------------
 
-    async def _choose(self, done: set[PartitionLog]) -> _Due | None:
-        """The log that is due and has the largest share of dirty bytes."""
+    async def _choose(self, done: set[PartitionLog]) -> list[PartitionLog]:
+        """The logs that are due, those with the largest shares of dirty bytes first."""
         await self._update_states()
-        now = asyncio.get_running_loop().time()
-        best: _Due | None = None
         pacer = Pacer(LOGS_PER_TURN)
-        for log, state in list(self._states.items()):
+        ordered: list[tuple[float, PartitionLog]] = []
+        for log in list(self._states):
             await pacer.step()
-            rules = log.settings.compaction
-            if log.closed or rules is None or log in done or now < state.retry_at:
-                continue
-            try:
-                dirty = await self._dirty(log, state, rules)
-                since_ms = await self._dirty_since_ms(log, state) if rules.has_lag_max else None
-            except KafscaleError as error:
-                self._note_failure(state)
-                facts = {"topic": log.topic, "partition": log.partition}
-                logger.warning("log not checked for compaction", **facts, error=str(error))
-                continue
-            state.ratio = dirty.ratio
-            has_dirty = dirty.clean_end < dirty.cleanable_end
-            is_due = has_dirty and rules.is_due(dirty.ratio, since_ms, self._clock())
-            if is_due and (best is None or dirty.ratio > best.dirty.ratio):
-                best = _Due(log, rules, dirty)
-        return best
+            if log not in done and (due := await self._due(log)) is not None:
+                ordered.append((due.dirty.ratio, due.log))
+        ordered.sort(key=itemgetter(0), reverse=True)
+        return [log for _, log in ordered]
+
+    async def _due(self, log: PartitionLog) -> _Due | None:
+        """What is to be compacted of a log, if it is due."""
+        state, rules = self._states.get(log), log.settings.compaction
+        now = asyncio.get_running_loop().time()
+        if state is None or log.closed or rules is None or now < state.retry_at:
+            return None
+        try:
+            dirty = await self._dirty(log, state, rules)
+            since_ms = await self._dirty_since_ms(log, state) if rules.has_lag_max else None
+        except KafscaleError as error:
+            self._note_failure(state)
+            facts = {"topic": log.topic, "partition": log.partition}
+            logger.warning("log not checked for compaction", **facts, error=str(error))
+            return None
+        state.ratio = dirty.ratio
+        has_dirty = dirty.clean_end < dirty.cleanable_end
+        is_due = has_dirty and rules.is_due(dirty.ratio, since_ms, self._clock())
+        return _Due(log, rules, dirty) if is_due else None
 
     async def _update_states(self) -> None:
         """Forget closed logs, and read the clean ends of new ones."""
-        self._states = {
-            log: state
-            for log, state in self._states.items()
-            if not log.closed and log.settings.compaction is not None
-        }
+        pacer = Pacer(LOGS_PER_TURN)
+        for log in list(self._states):
+            await pacer.step()
+            if log.closed or log.settings.compaction is None:
+                del self._states[log]
         ends: dict[bytes, dict[int, int]] = {}
         for log in list(self._logs()):
+            await pacer.step()
             if log.settings.compaction is None or log in self._states:
                 continue
             try:
@@ -257,6 +274,8 @@ class CompactionScheduler:
             )
             start = segment.HEADER_BYTES
             head = await self._store.get_range(key, start, start + HEADER_BYTES)
+            if len(head) != HEADER_BYTES:
+                raise DamagedObjectError(key, f"it ends within its first batch, at {len(head)}")
             header = BatchHeader._make(HEADER.unpack_from(head))
             state.dirty_since = (first.base_offset, header.max_timestamp_ms)
         return state.dirty_since[1]

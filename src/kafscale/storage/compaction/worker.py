@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from mmap import mmap
 from struct import Struct
 from typing import IO, Any, Final
 
@@ -19,18 +20,24 @@ import msgspec
 
 from kafscale.storage.compaction.log_cleaner import LogCleaner
 from kafscale.storage.compaction.messages import Command, Parts
+from kafscale.text.units import MIB
 
 FRAME: Final = Struct(">IQ")
 """The length of the message, and how many bytes follow it."""
 
 NICENESS: Final = 10
 
+BYTEARRAY_BYTES_MAX: Final = MIB
+
 
 def main() -> None:
     # Ctrl-C in a terminal reaches all processes; the broker decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    try:
+        serve(sys.stdin.buffer, sys.stdout.buffer)
+    except BrokenPipeError:
+        os._exit(0)  # The broker has ended; what is buffered for it cannot be written any more.
 
 
 def serve(commands: IO[bytes], replies: IO[bytes]) -> None:
@@ -65,7 +72,8 @@ def write_frame(target: IO[bytes], message: msgspec.Struct, parts: Parts) -> Non
 
 
 def _read(source: IO[bytes], size: int) -> memoryview | None:
-    buffer = memoryview(bytearray(size))
+    # Python fills a bytearray with zeros before other threads run: 50 ms for 128 MiB.
+    buffer = memoryview(mmap(-1, size) if size > BYTEARRAY_BYTES_MAX else bytearray(size))
     position = 0
     while position < size:
         count = source.readinto(buffer[position:])  # type: ignore[attr-defined]

@@ -2,15 +2,16 @@
 
 The pipes are written and read in a thread, because a segment has up to hundreds of megabytes; a
 system call on a pipe holds no lock of the interpreter. The process is started when it is first
-needed. If it ends, the command fails, and the next one starts another process.
+needed. If it ends, or does not go on for ten minutes, the command fails, the process is killed, and
+the next command starts another one.
 """
 
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
@@ -18,8 +19,14 @@ from kafscale.errors import DamagedObjectError, OperatingError
 from kafscale.storage.compaction.messages import Command, Failed, Reply
 from kafscale.storage.compaction.worker import FRAME, read_frame
 
-_COMMAND: Final = (sys.executable, "-P", "-m", "kafscale.storage.compaction.worker")
+COMMAND: Final = (sys.executable, "-P", "-m", "kafscale.storage.compaction.worker")
+STEP_SECONDS_MAX: Final = 600.0
+"""How long the process may take to accept a part of a segment, or to reply. The largest segments,
+compressed with gzip, take a minute; other processes may have the CPU first."""
+
 _decode: Final = msgspec.msgpack.Decoder(Reply).decode
+
+_Result = TypeVar("_Result")
 
 
 class Worker(Protocol):
@@ -41,6 +48,7 @@ class WorkerProcess:
     """A `LogCleaner` in a process of its own."""
 
     def __init__(self) -> None:
+        self.step_seconds_max = STEP_SECONDS_MAX
         self._process: subprocess.Popen[bytes] | None = None
 
     async def request(
@@ -52,11 +60,11 @@ class WorkerProcess:
             process = self._process
             encoded = msgspec.msgpack.encode(command)
             head = FRAME.pack(len(encoded), size_bytes) + encoded
-            await asyncio.to_thread(_write, process, memoryview(head))
+            await self._step(_write, process, memoryview(head))
             if chunks is not None:
                 async for chunk in chunks:
-                    await asyncio.to_thread(_write, process, chunk)
-            frame = await asyncio.to_thread(_read, process)
+                    await self._step(_write, process, chunk)
+            frame = await self._step(_read, process)
         except BaseException as error:
             self.close()  # A command or reply may be incomplete.
             if isinstance(error, OSError):
@@ -70,6 +78,16 @@ class WorkerProcess:
             raise DamagedObjectError(reply.key, reply.reason)
         return reply, data
 
+    async def _step(self, step: Callable[..., _Result], *arguments: object) -> _Result:
+        """Write to or read from a pipe, in a thread."""
+        try:
+            async with asyncio.timeout(self.step_seconds_max):
+                return await asyncio.to_thread(step, *arguments)
+        except TimeoutError as error:
+            raise OperatingError(
+                f"the compaction process did nothing for {self.step_seconds_max} s"
+            ) from error
+
     def close(self) -> None:
         process, self._process = self._process, None
         if process is not None:
@@ -79,7 +97,7 @@ class WorkerProcess:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+    return subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
 
 
 def _write(process: subprocess.Popen[bytes], data: memoryview) -> None:

@@ -55,6 +55,7 @@ _LENGTH: Final = Struct(">i")
 _NOT_RECOMPRESSED: Final = CODEC_MASK | CONTROL_BIT
 """Attribute bits of batches that are not compressed here: compressed ones and control batches."""
 _TIMESTAMP_MS_MIN: Final = -(2**63)
+CHECKSUM_STEP_BYTES: Final = 8 * 1024 * 1024
 HEADER_BYTES: Final = _HEADER.size
 FOOTER_BYTES: Final = _FOOTER.size
 
@@ -292,19 +293,28 @@ def decode_footer(key: str, buffer: Buffer) -> Footer:
     return Footer(checksum, last_offset)
 
 
-def read(key: str, buffer: Buffer) -> Segment:
-    """Decode and verify a whole segment."""
+def verify_checksum(key: str, buffer: Buffer) -> tuple[Header, Footer]:
+    """Verify a segment by its checksum alone."""
     view = memoryview(buffer)
     header = decode_header(key, view)
     footer = decode_footer(key, view[HEADER_BYTES:])
-    body = view[HEADER_BYTES:-FOOTER_BYTES]
-    computed = crc32c(body)
+    computed = 0
+    for start in range(HEADER_BYTES, len(view) - FOOTER_BYTES, CHECKSUM_STEP_BYTES):
+        # In steps, because other threads wait meanwhile.
+        stop = min(start + CHECKSUM_STEP_BYTES, len(view) - FOOTER_BYTES)
+        computed = crc32c(view[start:stop], computed)
     if computed != footer.checksum:
         _raise_damaged(
             key, f"checksum mismatch: computed {computed:08x}, stored {footer.checksum:08x}"
         )
+    return header, footer
+
+
+def read(key: str, buffer: Buffer) -> Segment:
+    """Decode and verify a whole segment."""
+    header, footer = verify_checksum(key, buffer)
     try:
-        batches = split(body)
+        batches = split(memoryview(buffer)[HEADER_BYTES:-FOOTER_BYTES])
     except RecordsError as error:
         _raise_damaged(key, str(error))
     next_offset = header.base_offset

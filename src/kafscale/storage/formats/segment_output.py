@@ -15,8 +15,8 @@ from kafscale.records import BatchView
 from kafscale.records.batch_rewrite import SPAN_MAX, extend_batch, keep_last_record, rebase_batch
 from kafscale.storage.formats import segment
 
-_INDEX_INTERVAL_BYTES: Final = 2**31 - 1
-"""Effectively no index entries: the owner of the partition builds the index again."""
+INDEX_INTERVAL_BYTES_MAX: Final = 2**31 - 1
+"""Few index entries, for jobs: the owner of the partition builds the index again."""
 
 
 @contextmanager
@@ -31,10 +31,16 @@ def damage_in(key: str) -> Iterator[None]:
 class SegmentOutput:
     """A segment that is being built."""
 
-    def __init__(self, base_offset: int, end_offset: int, created_ms: int) -> None:
+    def __init__(
+        self,
+        base_offset: int,
+        end_offset: int,
+        created_ms: int,
+        index_interval_bytes: int = INDEX_INTERVAL_BYTES_MAX,
+    ) -> None:
         assert end_offset - base_offset <= SPAN_MAX
         self._builder = segment.Builder(
-            created_ms, _INDEX_INTERVAL_BYTES, compression=None, prior_max_timestamp_ms=None
+            created_ms, index_interval_bytes, compression=None, prior_max_timestamp_ms=None
         )
         self._base_offset = base_offset
         self.end_offset = end_offset

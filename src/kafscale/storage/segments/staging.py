@@ -17,8 +17,10 @@ from typing import Protocol
 import msgspec
 
 from kafscale.errors import DamagedObjectError, InvalidRequestError
+from kafscale.storage.formats import index as index_format
 from kafscale.storage.formats import object_keys
 from kafscale.storage.formats import segment as segment_format
+from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.store import ObjectStore
@@ -45,42 +47,70 @@ class SegmentSource(Protocol):
     async def load(self) -> list[StagedSegment]:
         """Read and validate the new segments; return them in order."""
 
-    async def read(self, key: str) -> tuple[memoryview, segment_format.Segment]:
-        """Read an undamaged new segment."""
+    async def read(self, new: StagedSegment) -> tuple[memoryview, Index]:
+        """The content of a new segment, and its index."""
 
 
 class BuiltSegment:
-    """One new segment in memory, made of segments of this log.
+    """One new segment in memory with its index, made of segments of this log.
 
     `swap_count` is that of the log when those were read: if they were replaced since, what was made
-    of them may be older than what it would replace.
+    of them may be older than what it would replace. The process that made the segment has read its
+    batches, of which there may be millions; here, only its checksum is verified.
     """
 
     keys: Sequence[str] = ()
 
-    def __init__(self, log: PartitionLog, data: memoryview, swap_count: int) -> None:
+    def __init__(
+        self, log: PartitionLog, data: memoryview, index: memoryview, swap_count: int
+    ) -> None:
         self._log = log
         self._data = data
+        self._index = index
         self._swap_count = swap_count
         self._name = f"the new segment of {log.topic}/{log.partition}"
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self._data)
 
     async def load(self) -> list[StagedSegment]:
         if self._log.swap_count != self._swap_count:
             raise InvalidRequestError(
                 f"segments of {self._log.topic}/{self._log.partition} were replaced meanwhile"
             )
-        data, segment = await self.read(self._name)
-        return [_staged(self._name, data, segment)]
+        try:
+            return [await asyncio.to_thread(self._check)]
+        except DamagedObjectError as error:
+            raise InvalidRequestError(f"damaged new segment: {error}") from error
 
-    async def read(self, key: str) -> tuple[memoryview, segment_format.Segment]:
-        return await _read(key, self._data)
+    def _check(self) -> StagedSegment:
+        ends = segment_format.verify_checksum(self._name, self._data)
+        newest_ms = self._read_index().max_timestamp_ms
+        assert newest_ms is not None
+        return _staged(self._name, self._data, *ends, newest_ms)
+
+    async def read(self, _new: StagedSegment) -> tuple[memoryview, Index]:
+        return self._data, self._read_index()
+
+    def _read_index(self) -> Index:
+        return index_format.decode(self._name, self._index, len(self._data))
 
 
 class Staging:
     """The segments staged under a prefix for one partition."""
 
-    def __init__(self, store: ObjectStore, namespace: str, log: PartitionLog, prefix: str) -> None:
+    def __init__(
+        self,
+        store: ObjectStore,
+        namespace: str,
+        log: PartitionLog,
+        prefix: str,
+        *,
+        index_interval_bytes: int,
+    ) -> None:
         self._store = store
+        self._index_interval_bytes = index_interval_bytes
         self._namespace = namespace
         self._log = log
         self._prefix = prefix
@@ -116,43 +146,55 @@ class Staging:
         return segments
 
     async def _check(self, key: str, base_offset: int) -> StagedSegment:
-        data, segment = await self.read(key)
+        data, segment = await self._read(key)
         if segment.header.base_offset != base_offset:
             raise InvalidRequestError(
                 f"{key} begins at offset {segment.header.base_offset}, not {base_offset}"
             )
-        return _staged(key, data, segment)
+        # In a thread, because a segment may have a million batches.
+        newest_ms = await asyncio.to_thread(
+            lambda: max(batch.max_timestamp_ms for batch in segment.batches)
+        )
+        return _staged(key, data, segment.header, segment.footer, newest_ms)
 
-    async def read(self, key: str) -> tuple[memoryview, segment_format.Segment]:
-        return await _read(key, await self._store.get(key))
+    async def read(self, new: StagedSegment) -> tuple[memoryview, Index]:
+        data, segment = await self._read(new.key)
+        if segment.footer.checksum != new.checksum:
+            raise InvalidRequestError(f"{new.key} changed during the swap")
+        return data, await asyncio.to_thread(
+            index_format.rebuild, segment.batches, self._index_interval_bytes
+        )
+
+    async def _read(self, key: str) -> tuple[memoryview, segment_format.Segment]:
+        data = await self._store.get(key)
+        try:
+            return data, await asyncio.to_thread(segment_format.read, key, data)
+        except DamagedObjectError as error:
+            raise InvalidRequestError(f"damaged staged segment: {error}") from error
 
 
-async def _read(key: str, data: memoryview) -> tuple[memoryview, segment_format.Segment]:
-    try:
-        return data, await asyncio.to_thread(segment_format.read, key, data)
-    except DamagedObjectError as error:
-        raise InvalidRequestError(f"damaged staged segment: {error}") from error
-
-
-def _staged(key: str, data: memoryview, segment: segment_format.Segment) -> StagedSegment:
+def _staged(
+    key: str,
+    data: memoryview,
+    header: segment_format.Header,
+    footer: segment_format.Footer,
+    max_timestamp_ms: int,
+) -> StagedSegment:
     return StagedSegment(
         key,
-        segment.header.base_offset,
-        segment.footer.last_offset + 1,
+        header.base_offset,
+        footer.last_offset + 1,
         len(data),
-        segment.footer.checksum,
-        max(batch.max_timestamp_ms for batch in segment.batches),
+        footer.checksum,
+        max_timestamp_ms,
     )
 
 
 def segments_to_replace(log: PartitionLog, staged: Sequence[StagedSegment]) -> list[Segment]:
     """The segments of the log that the staged ones span."""
     start_offset, end_offset = staged[0].base_offset, staged[-1].next_offset
-    replaced = [
-        segment
-        for segment in log.segments
-        if start_offset <= segment.base_offset and segment.next_offset <= end_offset
-    ]
+    first, last = log.segments.find(start_offset), log.segments.find(end_offset - 1)
+    replaced = log.segments.some(first, last + 1 - first)
     if (
         not replaced
         or replaced[0].base_offset != start_offset

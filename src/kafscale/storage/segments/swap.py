@@ -42,7 +42,7 @@ from kafscale.errors import (
 )
 from kafscale.observability.logging import get_logger
 from kafscale.storage.bucket import list_objects
-from kafscale.storage.formats import index, object_keys
+from kafscale.storage.formats import object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
@@ -121,7 +121,14 @@ class Swapper:
 
     async def swap_staged(self, log: PartitionLog, staged_prefix: str) -> SwapResult:
         """Swap in the segments staged under a prefix, or raise `InvalidRequestError`."""
-        return await self.swap(log, Staging(self._store, self._namespace, log, staged_prefix))
+        staging = Staging(
+            self._store,
+            self._namespace,
+            log,
+            staged_prefix,
+            index_interval_bytes=self._index_interval_bytes,
+        )
+        return await self.swap(log, staging)
 
     async def swap(self, log: PartitionLog, source: SegmentSource) -> SwapResult:
         """Swap in new segments, or raise `InvalidRequestError`."""
@@ -167,7 +174,7 @@ class Swapper:
         """List the partition, and find what the swap replaces and what earlier ones have left."""
         old = segments_to_replace(log, new)
         # Read before the listing: segments that are rolled meanwhile are not left by a crash.
-        known, end_offset = {each.base_offset for each in log.segments}, log.segments.end_offset
+        end_offset = log.segments.end_offset
         listed: dict[int, ObjectInfo] = {}
         outdated: list[str] = []
         prefix = object_keys.partition_prefix(self._namespace, log.directory, log.partition)
@@ -179,7 +186,7 @@ class Swapper:
                     if any(_contains(each, start, end) for each in new):
                         outdated.append(item.key)
                 case object_keys.SegmentRef(base_offset=base_offset, is_index=is_index):
-                    if base_offset not in known and base_offset < end_offset:
+                    if base_offset < end_offset and not log.segments.has(base_offset):
                         outdated.append(item.key)  # A crash left it there.
                     elif not is_index:
                         listed[base_offset] = item
@@ -201,15 +208,8 @@ class Swapper:
         )
         for number in reversed(range(len(swap.new))):
             new = swap.new[number]
-            data, segment = await swap.source.read(new.key)
-            if segment.footer.checksum != new.checksum:
-                raise InvalidRequestError(f"{new.key} changed during the swap")
-            entries = await asyncio.to_thread(
-                index.rebuild,
-                segment.batches,
-                self._index_interval_bytes,
-                prior_max_timestamp_ms=prior_max_timestamps[number],
-            )
+            data, entries = await swap.source.read(new)
+            entries.prior_max_timestamp_ms = prior_max_timestamps[number]
             entries.sections.update(sections.get(new.next_offset, {}))
             await self._save_state(swap.log)  # Fails unless this broker owns the log.
             await self._replace(swap, number, data, entries)

@@ -1,6 +1,7 @@
 """Compaction by the owner: the latest value of each key survives whatever happens."""
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
 from random import Random
 
@@ -26,12 +27,14 @@ from unit.storage.engines import (
     open_engine,
     roll,
     simulate,
+    topic,
 )
 from unit.storage.sessions import FakeMetadataStore
 from unit.storage.staged_segments import segment_of
 
 SETTINGS = CompactionSettings(interval_ms=10**9, memory_bytes_max=10**6, bytes_per_second=10**9)
 HORIZON_MS = 60_000
+LOGS = 30
 RULES = CompactionRules(delete_retention_ms=HORIZON_MS, dirty_ratio_min=0.0)
 
 
@@ -67,6 +70,12 @@ async def read(engine, log):
 
 async def records_of(engine, log):
     return [record for batch in await read(engine, log) for record in iterate(batch)]
+
+
+async def only_segment_key(store):
+    pages = [page async for page in store.list(f"{NAMESPACE}/{TOPIC}/")]
+    (key,) = [item.key for page in pages for item in page if item.key.endswith(".kfs")]
+    return key
 
 
 def pairs(records):
@@ -263,14 +272,15 @@ def test_segments_replaced_meanwhile_end_the_run():
         await send(log, (b"a", b"1"))
         await roll(engine)
         batches = await read(engine, log)
-        built = memoryview(b"".join(bytes(part) for part in segment_of(batches).parts))
+        built = segment_of(batches)
+        content = memoryview(b"".join(bytes(part) for part in built.parts))
         swap = engine._swapper.swap
 
         async def interfere(log, source):
             with suppress(AttributeError):
                 del engine.compaction._compactor._swap
             engine.compaction._compactor._swap = swap
-            await swap(log, BuiltSegment(log, built, log.swap_count))
+            await swap(log, BuiltSegment(log, content, memoryview(built.index), log.swap_count))
             return await swap(log, source)
 
         await send(log, (b"a", b"2"))
@@ -292,12 +302,7 @@ def test_damage_is_kept_and_not_compacted():
         engine, log = await open_compacted(store, FakeMetadataStore())
         await send(log, (b"a", b"1"), (b"a", b"2"))
         await roll(engine)
-        (key,) = [
-            item.key
-            async for page in store.list(f"{NAMESPACE}/{TOPIC}/")
-            for item in page
-            if item.key.endswith(".kfs")
-        ]
+        key = await only_segment_key(store)
         damaged = bytearray(await store.get(key))
         damaged[60] ^= 1
         await store.put(key, [damaged], create=False)
@@ -306,6 +311,52 @@ def test_damage_is_kept_and_not_compacted():
         assert bytes(await store.get(key)) == damaged
         with pytest.raises(ObjectNotFoundError):
             await store.get(checkpoint.checkpoint_key(NAMESPACE, TOPIC))
+
+    simulate(scenario)
+
+
+def test_a_truncated_segment_does_not_stop_the_others():
+    """Without its first batch, the time of the first dirty record is unknown."""
+
+    async def scenario():
+        store = memory_store()
+        rules = CompactionRules(dirty_ratio_min=0.0, lag_ms_max=1000)
+        engine, log = await open_compacted(store, FakeMetadataStore(), rules=rules)
+        await send(log, (b"a", b"1"), (b"a", b"2"))
+        await roll(engine)
+        key = await only_segment_key(store)
+        await store.put(key, [bytes(await store.get(key))[:40]], create=False)
+        await engine.compaction.compact_due()
+        assert (engine.counters.compaction.runs, engine.counters.compaction.failures) == (0, 1)
+
+    simulate(scenario)
+
+
+def test_many_due_logs_are_compacted_without_checking_all_of_them_for_each():
+    async def scenario():
+        rules = CompactionRules(dirty_ratio_min=0.0)
+        settings = CompactionSettings(
+            interval_ms=60_000, memory_bytes_max=10**6, bytes_per_second=10**9
+        )
+        engine = await open_engine(
+            memory_store(),
+            partitions=topic(LOGS, settings=log_settings(compaction=rules)),
+            compaction=settings,
+        )
+        for log in engine.logs:
+            await send(log, (b"a", b"1"), (b"a", b"2"))
+            await roll(engine, log.partition)
+        scheduler, checks = engine.compaction, Counter[int]()
+        check = scheduler._dirty
+
+        async def counted(log, *rest):
+            checks[log.partition] += 1
+            return await check(log, *rest)
+
+        scheduler._dirty = counted
+        await scheduler.compact_due()
+        assert engine.counters.compaction.runs == LOGS
+        assert max(checks.values()) <= 3
 
     simulate(scenario)
 

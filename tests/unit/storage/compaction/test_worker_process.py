@@ -3,7 +3,9 @@
 import asyncio
 import os
 import signal
+import subprocess
 
+import msgspec
 import pytest
 
 from doubles.local_worker import LocalWorker
@@ -19,8 +21,8 @@ from kafscale.storage.compaction.messages import (
     Note,
     Noted,
 )
-from kafscale.storage.compaction.worker import NICENESS
-from kafscale.storage.compaction.worker_process import WorkerProcess
+from kafscale.storage.compaction.worker import FRAME, NICENESS
+from kafscale.storage.compaction.worker_process import COMMAND, WorkerProcess
 from unit.storage.staged_segments import segment_of
 
 COUNT = 3000
@@ -50,7 +52,7 @@ async def chunks():
 
 async def compact(worker):
     results = [
-        await worker.request(Begin(10**6, 1, 2)),
+        await worker.request(Begin(10**6, 1, 2, 4096)),
         await worker.request(Note("s", 0, COUNT), chunks(), len(SEGMENT)),
         await worker.request(Add("s", 0, COUNT), chunks(), len(SEGMENT)),
         await worker.request(Finish()),
@@ -69,7 +71,8 @@ def test_process_does_what_the_cleaner_does():
             worker.close()
         assert results == await compact(LocalWorker())
         assert [type(reply) for reply, _ in results] == [Done, Noted, Added, Finished]
-        assert results[-1][0] == Finished(COUNT, 700)
+        finished, _ = results[-1]
+        assert (finished.count_before, finished.count_after) == (COUNT, 700)
 
     asyncio.run(scenario())
 
@@ -81,7 +84,7 @@ def test_damage_is_an_error_and_the_process_goes_on():
     async def scenario():
         worker = WorkerProcess()
         try:
-            await worker.request(Begin(10**6, 1, 2))
+            await worker.request(Begin(10**6, 1, 2, 4096))
             process = worker._process
             with pytest.raises(DamagedObjectError, match="segment-1: magic"):
                 await worker.request(Note("segment-1", 0, 9), garbage(), 140)
@@ -97,7 +100,7 @@ def test_a_process_that_ends_is_started_again():
     async def scenario():
         worker = WorkerProcess()
         try:
-            await worker.request(Begin(10**6, 1, 2))
+            await worker.request(Begin(10**6, 1, 2, 4096))
             worker._process.send_signal(signal.SIGKILL)
             with pytest.raises(OperatingError, match="compaction process"):
                 await worker.request(Note("s", 0, COUNT), chunks(), len(SEGMENT))
@@ -108,10 +111,23 @@ def test_a_process_that_ends_is_started_again():
     asyncio.run(scenario())
 
 
+def test_process_ends_quietly_with_the_broker():
+    """The broker may be killed while the process works on a command."""
+    with subprocess.Popen(  # noqa: S603 - the command is our own.
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.close()
+        command = msgspec.msgpack.encode(Begin(10**6, 1, 2, 4096))
+        process.stdin.write(FRAME.pack(len(command), 0) + command)
+        process.stdin.close()
+        assert process.stderr.read() == b""
+        assert process.wait(10) == 0
+
+
 def test_process_ends_when_it_is_closed_while_it_works():
     async def scenario():
         worker = WorkerProcess()
-        await worker.request(Begin(10**6, 1, 2))
+        await worker.request(Begin(10**6, 1, 2, 4096))
         process = worker._process
         running = asyncio.create_task(worker.request(Note("s", 0, COUNT), chunks(), 10**9))
         await asyncio.sleep(0.05)
@@ -119,5 +135,26 @@ def test_process_ends_when_it_is_closed_while_it_works():
         with pytest.raises(asyncio.CancelledError):
             await running
         assert await asyncio.to_thread(process.wait, 10) == -signal.SIGKILL
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("command", [Note("s", 0, COUNT), Finish()], ids=["writing", "reading"])
+def test_a_stopped_process_is_killed(command):
+    async def scenario():
+        worker = WorkerProcess()
+        try:
+            await worker.request(Begin(10**6, 1, 2, 4096))
+            process, limit = worker._process, worker.step_seconds_max
+            worker.step_seconds_max = 0.5
+            process.send_signal(signal.SIGSTOP)
+            content = (chunks(), len(SEGMENT)) if isinstance(command, Note) else ()
+            with pytest.raises(OperatingError, match="did nothing for"):
+                await worker.request(command, *content)
+            assert await asyncio.to_thread(process.wait, 10) == -signal.SIGKILL
+            worker.step_seconds_max = limit
+            await compact(worker)
+        finally:
+            worker.close()
 
     asyncio.run(scenario())

@@ -4,7 +4,19 @@ import pytest
 
 from kafscale.errors import InvalidRequestError
 from kafscale.storage.formats import object_keys
-from unit.storage.engines import NAMESPACE, TOPIC, keys, memory_store, simulate
+from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.log.state.segment_list import SegmentList
+from kafscale.storage.log.state.tail import TailMemory
+from kafscale.storage.segments.staging import StagedSegment, segments_to_replace
+from unit.storage.engines import (
+    NAMESPACE,
+    TOPIC,
+    TOPIC_ID,
+    keys,
+    log_settings,
+    memory_store,
+    simulate,
+)
 from unit.storage.staged_segments import PREFIX, engine_with_segments, stage, values, values_of
 
 
@@ -32,6 +44,36 @@ def test_invalid_staged_segments_are_rejected_without_changes(plan, reason):
         assert await values_of(engine) == values(range(0))
 
     simulate(scenario)
+
+
+class CountedList(SegmentList):
+    """Counts how many segments are looked at."""
+
+    __slots__ = ("count",)
+
+    def __getitem__(self, number):
+        self.count += 1
+        return super().__getitem__(number)
+
+
+def test_a_swap_does_not_look_at_all_segments_of_a_log():
+    """A log may have hundreds of thousands: one turn of the event loop would take 70 ms."""
+    segments = CountedList()
+    segments.count = 0
+    for base in range(0, 10_000, 10):
+        segments.append(base, base + 10, 100)
+    log = PartitionLog(
+        TOPIC,
+        TOPIC_ID,
+        0,
+        settings=log_settings(),
+        segments=segments,
+        memory=TailMemory(),
+        leader_epoch=0,
+    )
+    new = [StagedSegment("new", 500, 520, 1, 1, 1)]
+    assert [each.base_offset for each in segments_to_replace(log, new)] == [500, 510]
+    assert segments.count < 10
 
 
 @pytest.mark.parametrize("way", ["damaged", "misnamed", "garbage", "another partition's", "live"])

@@ -113,9 +113,9 @@ class SegmentList:
 
     def resize(self, base_offset: int, size_bytes: int) -> bool:
         """Set the size of a segment that was replaced; return whether it has changed."""
-        number = self.find(base_offset)
-        if not len(self._bases) or self._bases[number] != base_offset:
+        if not self.has(base_offset):
             return False
+        number = self.find(base_offset)
         before, self._sizes[number] = self._sizes[number], size_bytes
         self.total_bytes += size_bytes - before
         return size_bytes != before
@@ -123,6 +123,11 @@ class SegmentList:
     def find(self, offset: int) -> int:
         """The index of the segment that holds the offset; 0 if the offset lies before all."""
         return max(bisect_right(self._bases, offset) - 1, 0)
+
+    def has(self, base_offset: int) -> bool:
+        """Whether a segment begins at the offset."""
+        number = self.find(base_offset)
+        return number < len(self._bases) and self._bases[number] == base_offset
 
     def some(self, first: int, count: int) -> list[Segment]:
         """The segments from index `first`, at most `count`."""

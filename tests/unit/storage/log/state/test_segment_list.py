@@ -36,6 +36,12 @@ def test_count_below_counts_segments_below_an_offset(offset, count):
     assert segments_of(0, 5, 9, end_offset=12).count_below(offset) == count
 
 
+@pytest.mark.parametrize("offset", range(-1, 14))
+def test_has_a_segment_that_begins_at_an_offset(offset):
+    assert segments_of(0, 5, 9, end_offset=12).has(offset) == (offset in {0, 5, 9})
+    assert not SegmentList().has(offset)
+
+
 def test_some_segments():
     segments = segments_of(0, 5, 9, end_offset=12)
     assert segments.some(0, 2) == [segments[0], segments[1]]
