@@ -4,7 +4,7 @@ Invariants: every request has a time limit, and every failure is raised as a `Co
 readable message.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from typing import Any, Final, Self
 
 import grpc
@@ -112,8 +112,10 @@ class ControlClient:
         response: SealTailResponse = await self._call("SealTail", request, WORK_SECONDS_MAX)
         return response
 
-    async def swap_segments(self, partition: Partition, job: str) -> SwapSegmentsResponse:
-        request = SwapSegmentsRequest(partition=partition.message, job=job)
+    async def swap_segments(
+        self, partition: Partition, job: str, checksums: Sequence[int] = ()
+    ) -> SwapSegmentsResponse:
+        request = SwapSegmentsRequest(partition=partition.message, job=job, checksums=checksums)
         response: SwapSegmentsResponse = await self._call("SwapSegments", request, WORK_SECONDS_MAX)
         return response
 

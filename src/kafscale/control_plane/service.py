@@ -75,7 +75,9 @@ class ControlledBroker(Protocol):
 
     async def seal_tail(self, partition: Partition) -> SealTailResponse: ...
 
-    async def swap_segments(self, partition: Partition, job: str) -> SwapSegmentsResponse: ...
+    async def swap_segments(
+        self, partition: Partition, job: str, checksums: Sequence[int]
+    ) -> SwapSegmentsResponse: ...
 
     async def rebalance(self) -> Sequence[Move]:
         """As the controller, plan now; return the moves that are under way."""
@@ -157,7 +159,7 @@ class ControlService:
         if not request.job:
             raise InvalidRequestError("job is required: the job that has staged the segments")
         async with self._work("the swap"):
-            return await self._broker.swap_segments(partition, request.job)
+            return await self._broker.swap_segments(partition, request.job, request.checksums)
 
     async def rebalance(self, _request: RebalanceRequest) -> RebalanceResponse:
         async with self._work("planning"):

@@ -33,7 +33,7 @@ from kafscale.storage.segments.newest_timestamps import NewestTimestamps
 from kafscale.storage.segments.retention import Retention
 from kafscale.storage.segments.roll_scheduler import RollLimits, RollScheduler
 from kafscale.storage.segments.segment_writer import RollReason, SegmentWriter
-from kafscale.storage.segments.swap import Swapper, SwapResult
+from kafscale.storage.segments.swap import Swapper
 from kafscale.storage.wal.buffer import PutBudget, SealPolicy, StreamPosition
 from kafscale.storage.wal.streams import Streams
 from kafscale.storage.wal.trimmer import DurableObject, WalTrimmer
@@ -140,6 +140,8 @@ class StorageEngine:
             save_state=save_state,
             random=random,
         )
+        self.swap_segments = self._swapper.swap_staged
+        """Replaces segments of a log by those that a job has staged."""
         self.compaction = self._new_compaction(open_worker, newest_timestamps)
         self._wal: WalWriter | None = None
 
@@ -288,10 +290,6 @@ class StorageEngine:
             except BaseException:
                 log.resume_appends()
                 raise
-
-    async def swap_segments(self, log: PartitionLog, staged_prefix: str) -> SwapResult:
-        """Replace segments by those that a job has staged."""
-        return await self._swapper.swap_staged(log, staged_prefix)
 
     def remove(self, log: PartitionLog) -> None:
         """Stop serving a log."""

@@ -58,8 +58,8 @@ class ScriptedBroker:
         await self._record("seal", partition)
         return SealTailResponse(rolled_end_offset=12, log_start_offset=2)
 
-    async def swap_segments(self, partition, job):
-        await self._record("swap", partition, job)
+    async def swap_segments(self, partition, job, checksums):
+        await self._record("swap", partition, job, list(checksums))
         return SwapSegmentsResponse(base_offset=2, end_offset=9, segments_before=4)
 
     async def rebalance(self):

@@ -43,7 +43,7 @@ def test_every_method_has_a_response(loop):
             assert await client.flush([ORDERS_1]) == [ORDERS_1]
             assert await client.flush() == [ORDERS_0, ORDERS_1]
             assert (await client.seal_tail(ORDERS_0)).rolled_end_offset == 12
-            assert (await client.swap_segments(ORDERS_0, "merge-1")).segments_before == 4
+            assert (await client.swap_segments(ORDERS_0, "merge-1", [8, 9])).segments_before == 4
             [move] = (await client.rebalance()).moves
             assert (move.from_broker, move.to_broker) == ("3", "4")
             assert client.broker.calls == [
@@ -53,7 +53,7 @@ def test_every_method_has_a_response(loop):
                 ("flush", [ORDERS_1]),
                 ("flush", None),
                 ("seal", ORDERS_0),
-                ("swap", ORDERS_0, "merge-1"),
+                ("swap", ORDERS_0, "merge-1", [8, 9]),
                 ("rebalance",),
             ]
 

@@ -65,7 +65,7 @@ class BrokerParts:
     cache: ClusterCache
     topic_store: TopicStore
     storage: StorageEngine
-    swap: Callable[[PartitionLog, str], Coroutine[Any, Any, SwapResult]]
+    swap: Callable[[PartitionLog, str, Sequence[int]], Coroutine[Any, Any, SwapResult]]
     registration: Registration
     drainer: Drainer
     controller: Controller
@@ -164,7 +164,9 @@ class BrokerControlService:
             rolled_end_offset=log.tail.rolled_offset, log_start_offset=log.start_offset
         )
 
-    async def swap_segments(self, partition: Partition, job: str) -> SwapSegmentsResponse:
+    async def swap_segments(
+        self, partition: Partition, job: str, checksums: Sequence[int]
+    ) -> SwapSegmentsResponse:
         if not _JOB.fullmatch(job):
             raise InvalidRequestError(
                 "a job name must have 1 to 100 letters, digits, dots, underscores and hyphens"
@@ -173,7 +175,7 @@ class BrokerControlService:
         prefix = object_keys.staging_prefix(
             self._parts.namespace, job, log.directory, log.partition
         )
-        result = await self._run_to_completion(self._parts.swap(log, prefix))
+        result = await self._run_to_completion(self._parts.swap(log, prefix, checksums))
         return SwapSegmentsResponse(
             base_offset=result.start_offset,
             end_offset=result.end_offset,

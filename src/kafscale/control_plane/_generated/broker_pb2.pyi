@@ -230,12 +230,14 @@ class SealTailResponse(_message.Message):
     def __init__(self, rolled_end_offset: _Optional[int] = ..., log_start_offset: _Optional[int] = ...) -> None: ...
 
 class SwapSegmentsRequest(_message.Message):
-    __slots__ = ("partition", "job")
+    __slots__ = ("partition", "job", "checksums")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
+    CHECKSUMS_FIELD_NUMBER: _ClassVar[int]
     partition: PartitionRef
     job: str
-    def __init__(self, partition: _Optional[_Union[PartitionRef, _Mapping]] = ..., job: _Optional[str] = ...) -> None: ...
+    checksums: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, partition: _Optional[_Union[PartitionRef, _Mapping]] = ..., job: _Optional[str] = ..., checksums: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class SwapSegmentsResponse(_message.Message):
     __slots__ = ("base_offset", "end_offset", "segments_before", "segments_after", "bytes_before", "bytes_after")

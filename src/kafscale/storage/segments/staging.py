@@ -12,11 +12,13 @@ deleted before: see `swap`. Violations raise `InvalidRequestError`.
 import asyncio
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
+from kafscale.aio.gather import map_limited
 from kafscale.errors import DamagedObjectError, InvalidRequestError
+from kafscale.storage.bucket import read_segment_footer
 from kafscale.storage.formats import index as index_format
 from kafscale.storage.formats import object_keys
 from kafscale.storage.formats import segment as segment_format
@@ -24,6 +26,9 @@ from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.store import ObjectStore
+
+READS_MAX: Final = 16
+"""How many footers are read at once."""
 
 
 class StagedSegment(msgspec.Struct, frozen=True, gc=False):
@@ -98,7 +103,12 @@ class BuiltSegment:
 
 
 class Staging:
-    """The segments staged under a prefix for one partition."""
+    """The segments staged under a prefix for one partition.
+
+    `checksums` are those of the segments that they replace, as the job has read them; empty if
+    unknown. The job cannot compare them itself: until the swap begins, the owner may compact these
+    segments, and the swap would bring back what that removed.
+    """
 
     def __init__(
         self,
@@ -106,6 +116,7 @@ class Staging:
         namespace: str,
         log: PartitionLog,
         prefix: str,
+        checksums: Sequence[int],
         *,
         index_interval_bytes: int,
     ) -> None:
@@ -114,6 +125,7 @@ class Staging:
         self._namespace = namespace
         self._log = log
         self._prefix = prefix
+        self._checksums = checksums
         self._keys: list[str] = []
 
     @property
@@ -143,7 +155,25 @@ class Staging:
                     f"gap in staged segments: {before.key} ends at {before.next_offset},"
                     f" the next one is {after.key}"
                 )
+        if self._checksums:
+            await self._check_replaced(segments)
         return segments
+
+    async def _check_replaced(self, staged: Sequence[StagedSegment]) -> None:
+        """Raise unless the segments to be replaced are those that the job has read."""
+        log = self._log
+
+        async def checksum(replaced: Segment) -> int:
+            key = object_keys.segment_key(
+                self._namespace, log.directory, log.partition, replaced.base_offset
+            )
+            return (await read_segment_footer(self._store, key)).checksum
+
+        replaced = segments_to_replace(log, staged)
+        if await map_limited(checksum, replaced, READS_MAX) != list(self._checksums):
+            raise InvalidRequestError(
+                f"segments of {log.topic}/{log.partition} have changed since the job has read them"
+            )
 
     async def _check(self, key: str, base_offset: int) -> StagedSegment:
         data, segment = await self._read(key)

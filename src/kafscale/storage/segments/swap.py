@@ -119,13 +119,16 @@ class Swapper:
         self._random = random
         self._swaps: set[asyncio.Task[SwapResult]] = set()
 
-    async def swap_staged(self, log: PartitionLog, staged_prefix: str) -> SwapResult:
+    async def swap_staged(
+        self, log: PartitionLog, staged_prefix: str, checksums: Sequence[int] = ()
+    ) -> SwapResult:
         """Swap in the segments staged under a prefix, or raise `InvalidRequestError`."""
         staging = Staging(
             self._store,
             self._namespace,
             log,
             staged_prefix,
+            checksums,
             index_interval_bytes=self._index_interval_bytes,
         )
         return await self.swap(log, staging)

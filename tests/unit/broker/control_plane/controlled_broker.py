@@ -76,8 +76,10 @@ class Storage:
         self.done.append(f"roll {partition.topic}/{partition.partition} {reason}")
         partition.tail.rolled_offset = partition.high_watermark
 
-    async def swap(self, partition, staged_prefix):
-        self.done.append(f"swap {partition.topic}/{partition.partition} {staged_prefix}")
+    async def swap(self, partition, staged_prefix, checksums):
+        self.done.append(
+            f"swap {partition.topic}/{partition.partition} {staged_prefix} {checksums}"
+        )
         return SwapResult(
             start_offset=2,
             end_offset=9,

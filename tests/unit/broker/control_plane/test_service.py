@@ -50,8 +50,8 @@ def test_seal_tail_returns_the_rolled_offset():
 
 def test_swap_installs_the_segments_staged_by_the_job():
     async def body(setup):
-        swapped = await setup.broker.swap_segments(ONE, "merge-7")
-        assert setup.storage.done == ["swap orders/1 ns/_staging/merge-7/orders/1/"]
+        swapped = await setup.broker.swap_segments(ONE, "merge-7", [1, 2])
+        assert setup.storage.done == ["swap orders/1 ns/_staging/merge-7/orders/1/ [1, 2]"]
         assert (swapped.base_offset, swapped.end_offset) == (2, 9)
         assert (swapped.segments_before, swapped.segments_after) == (4, 1)
         assert (swapped.bytes_before, swapped.bytes_after) == (400, 100)
@@ -63,7 +63,7 @@ def test_swap_installs_the_segments_staged_by_the_job():
 def test_invalid_job_names_are_rejected(job):
     async def body(setup):
         with pytest.raises(InvalidRequestError):
-            await setup.broker.swap_segments(ZERO, job)
+            await setup.broker.swap_segments(ZERO, job, [])
         assert not setup.storage.done
 
     simulate(body)
@@ -85,7 +85,7 @@ def test_partitions_not_owned_here_are_rejected(partition, error_type, sentence)
         for ask in (
             lambda: setup.broker.flush([ZERO, partition]),
             lambda: setup.broker.seal_tail(partition),
-            lambda: setup.broker.swap_segments(partition, "job"),
+            lambda: setup.broker.swap_segments(partition, "job", []),
             lambda: setup.broker.drain([ZERO, partition], "", 1),
         ):
             with pytest.raises(error_type, match=sentence):

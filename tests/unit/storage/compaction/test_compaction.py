@@ -9,10 +9,11 @@ import pytest
 
 from doubles import virtual_time
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
-from kafscale.errors import ObjectNotFoundError, StoreUnavailableError
+from kafscale.errors import InvalidRequestError, ObjectNotFoundError, StoreUnavailableError
 from kafscale.records import BatchView, Codec, Record, build, iterate, split
 from kafscale.records.batch import DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
 from kafscale.records.compaction import ENTRY_BYTES
+from kafscale.storage.bucket import read_segment_footer
 from kafscale.storage.compaction import checkpoint
 from kafscale.storage.compaction.rules import CompactionRules
 from kafscale.storage.compaction.scheduler import CompactionSettings
@@ -30,7 +31,7 @@ from unit.storage.engines import (
     topic,
 )
 from unit.storage.sessions import FakeMetadataStore
-from unit.storage.staged_segments import segment_of
+from unit.storage.staged_segments import PREFIX, segment_of
 
 SETTINGS = CompactionSettings(interval_ms=10**9, memory_bytes_max=10**6, bytes_per_second=10**9)
 HORIZON_MS = 60_000
@@ -292,6 +293,31 @@ def test_segments_replaced_meanwhile_end_the_run():
         await asyncio.sleep(60)
         await engine.compaction.compact_due()
         assert len(await records_of(engine, log)) == 1
+
+    simulate(scenario)
+
+
+def test_a_job_cannot_bring_back_what_was_removed_since_it_read_the_segments():
+    async def scenario():
+        store = memory_store()
+        engine, log = await open_compacted(store, FakeMetadataStore(), segment_bytes=1)
+        await send(log, (b"a", b"deleted"), (b"b", b"1"))
+        await roll(engine)
+        key = await only_segment_key(store)
+        checksum = (await read_segment_footer(store, key)).checksum
+        await store.put(f"{PREFIX}{key.rpartition('/')[2]}", [bytes(await store.get(key))])
+        await send(log, (b"a", None))
+        await roll(engine)
+        await engine.compaction.compact_due()
+        await asyncio.sleep(HORIZON_MS / 1000)
+        await send(log, (b"c", b"makes it dirty"))
+        await roll(engine)
+        await engine.compaction.compact_due()
+        left = [record.key for record in await records_of(engine, log)]
+        assert b"a" not in left
+        with pytest.raises(InvalidRequestError, match="changed since the job"):
+            await engine.swap_segments(log, PREFIX, [checksum])
+        assert [record.key for record in await records_of(engine, log)] == left
 
     simulate(scenario)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from kafscale.errors import InvalidRequestError
+from kafscale.storage.bucket import read_segment_footer
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import SegmentList
@@ -74,6 +75,23 @@ def test_a_swap_does_not_look_at_all_segments_of_a_log():
     new = [StagedSegment("new", 500, 520, 1, 1, 1)]
     assert [each.base_offset for each in segments_to_replace(log, new)] == [500, 510]
     assert segments.count < 10
+
+
+def test_segments_that_have_changed_since_the_job_read_them_are_not_replaced():
+    async def scenario():
+        store = memory_store()
+        engine, log = await engine_with_segments(store)
+        sources = (await keys(store, ".kfs"))[:2]
+        read = [(await read_segment_footer(store, key)).checksum for key in sources]
+        await stage(store, range(3), range(3, 6))
+        for wrong in ([read[0], read[1] ^ 1], read[:1], [*read, 1]):
+            with pytest.raises(InvalidRequestError, match="changed since the job"):
+                await engine.swap_segments(log, PREFIX, wrong)
+        assert await values_of(engine) == values(range(0))
+        await engine.swap_segments(log, PREFIX, read)
+        assert await values_of(engine) == values(range(6))
+
+    simulate(scenario)
 
 
 @pytest.mark.parametrize("way", ["damaged", "misnamed", "garbage", "another partition's", "live"])

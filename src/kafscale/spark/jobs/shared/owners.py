@@ -76,14 +76,19 @@ class PartitionOwners:
             )
         )
 
-    async def swap(self, partition: Partition, job: str) -> SwapSegmentsResponse:
-        """Ask the owner of a partition to swap in the segments that a job has staged."""
+    async def swap(
+        self, partition: Partition, job: str, checksums: Sequence[int] = ()
+    ) -> SwapSegmentsResponse:
+        """Ask the owner of a partition to swap in the segments that a job has staged.
+
+        It rejects the request unless the segments to be replaced have these checksums.
+        """
         problem: KafscaleError = OperatingError(f"no broker serves {partition}")
         for _ in range(ATTEMPTS_MAX):
             owner = self._owned.get(partition)
             try:
                 if owner is not None:
-                    return await owner.swap_segments(partition, job)
+                    return await owner.swap_segments(partition, job, checksums)
             except ControlError as error:
                 if not _is_transient(error):
                     raise

@@ -7,9 +7,10 @@ A run may be killed in any of these steps without harm:
     swap     owners swap them in, in log order within each partition
 
 Invariants of the swap: the segments of a partition are swapped one after the other, each
-independently of the others. Before each swap the checksums of the replaced segments are read again,
-because swapping in a merge of segments that were compacted in the meantime would bring back deleted
-records. A swap whose response was lost is judged by its result: whether the segment is in place.
+independently of the others. The checksums of the replaced segments are compared before each swap by
+the job, and in the swap by the owner, because swapping in a merge of segments that were compacted
+in the meantime would bring back deleted records. A swap whose response was lost is judged by its
+result: whether the segment is in place.
 """
 
 import asyncio
@@ -254,7 +255,7 @@ async def _swap(store: ObjectStore, owners: PartitionOwners, staged: StagedSegme
     if await read_checksums(store, staged.group) != staged.checksums:
         return await _drop_outdated(store, staged, "its segments have changed in the meantime")
     try:
-        await owners.swap(partition, staged.name)
+        await owners.swap(partition, staged.name, staged.checksums)
     except KafscaleError as error:
         status = error.status if isinstance(error, ControlError) else ""
         if status == _TIMED_OUT:

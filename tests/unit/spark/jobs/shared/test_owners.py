@@ -16,11 +16,12 @@ JOB = "merge-1-0"
 class OwningBroker(FakeBroker):
     """A broker that swaps segments of its own partitions only."""
 
-    async def swap_segments(self, partition, job):
+    async def swap_segments(self, partition, job, checksums):
         if self.state["owners"].get(partition.number) != self.id:
             raise NotOwnerError(f"not the owner of {partition}")
         if job != JOB:
             raise InvalidRequestError("there are no segments")
+        assert list(checksums) == [7, 2**32 - 1]
         self.calls.append(partition)
         return SwapSegmentsResponse(end_offset=self.id)
 
@@ -39,7 +40,7 @@ async def swap(state, partition, *, sleep=None):
             sleep()
 
     async with PartitionOwners([str(state["address"])], sleep=pause) as owners:
-        return (await owners.swap(Partition("orders", partition), JOB)).end_offset
+        return (await owners.swap(Partition("orders", partition), JOB, [7, 2**32 - 1])).end_offset
 
 
 def test_swap_is_sent_to_the_owner_of_each_partition():
@@ -55,7 +56,7 @@ def test_swap_finds_the_new_owner_of_a_moved_partition():
             [str(state["address"])], sleep=lambda _: asyncio.sleep(0)
         ) as owners:
             state["owners"][0] = 2
-            response = await owners.swap(Partition("orders", 0), JOB)
+            response = await owners.swap(Partition("orders", 0), JOB, [7, 2**32 - 1])
             assert response.end_offset == 2
 
     scenario(body)

@@ -22,7 +22,8 @@ class FakeOwners:
         self.errors = list(errors)
         self.swaps_before_failing = False
 
-    async def swap(self, partition, job):
+    async def swap(self, partition, job, checksums):
+        assert all(checksums), "the owner compares them"
         self.requests.append((partition, job))
         error = self.errors.pop(0) if self.errors else None
         if error is None or self.swaps_before_failing:
