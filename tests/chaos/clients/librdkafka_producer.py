@@ -77,14 +77,14 @@ class ProducerSession:
         self, partition: str, value: str, error: KafkaError | None, message: Message
     ) -> None:
         self.in_flight -= 1
-        process = self._journal.process
-        if error is None:
-            offset = self.last_offsets[partition] = message.offset()
+        process, offset = self._journal.process, message.offset()
+        if error is None and offset is not None:
+            self.last_offsets[partition] = offset
             self._journal.write(Send(process, now_ns(), "ok", partition, value, offset))
         else:
-            self._journal.write(
-                Send(process, now_ns(), "info", partition, value, error=error.name())
-            )
+            # Without an error, the broker had the batch already, and does not know its offset.
+            name = "no offset" if error is None else error.name()
+            self._journal.write(Send(process, now_ns(), "info", partition, value, error=name))
 
     def _failed(self, error: KafkaError) -> None:
         """Record fatal errors; librdkafka retries after all others."""
