@@ -15,6 +15,7 @@
     ├── EncodeError            Kafscale: a message that cannot be encoded in this version
     ├── OperatingError         the operator: a store failed; a retry may succeed
     │   ├── StoreUnavailableError  ... it timed out, rejected the request or throttles
+    │   │   └── StoreFullError         ... it has no space, and has not changed anything
     │   ├── ObjectNotFoundError    ... there is no object under this key
     │   ├── ObjectExistsError      ... a create-only PUT found its key taken
     │   ├── ObjectChangedError     ... a conditional PUT found another object than was read

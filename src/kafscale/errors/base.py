@@ -87,6 +87,10 @@ class StoreUnavailableError(OperatingError):
     """A store timed out, rejected the request or throttles."""
 
 
+class StoreFullError(StoreUnavailableError):
+    """A store had no space for an object, and has not changed anything."""
+
+
 class ObjectNotFoundError(OperatingError):
     """There is no object with this key."""
 

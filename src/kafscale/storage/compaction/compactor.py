@@ -159,8 +159,15 @@ class Compactor:
         if source is None:
             reply, data = await self._worker.request(command)
         else:
-            chunks = self._read(self._key(log, source), source.size_bytes)
-            reply, data = await self._worker.request(command, chunks, source.size_bytes)
+            key = self._key(log, source)
+            chunks = self._read(key, source.size_bytes)
+            try:
+                reply, data = await self._worker.request(command, chunks, source.size_bytes)
+            except OperatingError:
+                # A write of a former owner, or of a swap that had failed, may have replaced it
+                # late. If so, the next try reads it.
+                log.segments.resize(source.base_offset, (await self._store.head(key)).size_bytes)
+                raise
         assert isinstance(reply, expected)
         return reply, data
 

@@ -21,15 +21,16 @@ Each step may also take effect late, or be that of a former owner:
 * A late PUT of a deleted key is hidden by the `merged-` object, which stays as long as its segment.
 * An index names the size of its segment; readers ignore one that does not fit.
 
-Meanwhile readers of the log's segments wait. A swap continues when its requester disconnects. A
-swap interrupted by a crash can be requested again.
+Meanwhile readers of the log's segments wait. A swap ends if the store refuses its first write, as
+on a full disk; apart from that, each step is repeated until it succeeds. A swap continues when its
+requester disconnects. A swap interrupted by a crash can be requested again.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from random import Random
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -39,6 +40,9 @@ from kafscale.errors import (
     ObjectChangedError,
     ObjectExistsError,
     ObjectNotFoundError,
+    OperatingError,
+    StoreFullError,
+    StoreUnavailableError,
 )
 from kafscale.observability.logging import get_logger
 from kafscale.storage.bucket import list_objects
@@ -61,6 +65,8 @@ logger = get_logger(__name__)
 
 MERGED_CONTENT: Final = b"merged"
 """An object has at least one byte; the key says everything."""
+
+Result = TypeVar("Result")
 
 
 class SwapResult(msgspec.Struct, frozen=True, gc=False):
@@ -254,7 +260,24 @@ class Swapper:
                 if not await self._is_stored(key, data):
                     raise InvalidRequestError(f"{key} changed during the swap") from None
 
+        if base_offset == swap.new[-1].base_offset:
+            # Nothing is replaced yet, so the swap ends if the store refuses to: readers wait, and
+            # on a full disk retention waits for the lock.
+            try:
+                await put()
+            except OperatingError as error:
+                if _is_refusal(error) and await self._is_unchanged(key, listed):
+                    raise
+            else:
+                return
         await self._retry(swap.log, key, put)
+
+    async def _is_unchanged(self, key: str, listed: ObjectInfo) -> bool:
+        """Whether no earlier try has taken effect."""
+        try:
+            return (await self._store.head(key)).etag == listed.etag
+        except OperatingError:
+            return False
 
     async def _is_stored(self, key: str, data: memoryview) -> bool:
         """Whether an earlier try has stored the data."""
@@ -296,14 +319,19 @@ class Swapper:
             return None  # The job may have recovered records from the damaged segment.
 
     async def _retry(
-        self, log: PartitionLog, key: str, operation: Callable[[], Awaitable[None]]
-    ) -> None:
+        self, log: PartitionLog, key: str, operation: Callable[[], Awaitable[Result]]
+    ) -> Result:
         # A swap must not stop half-way.
-        await retry_while_open(log, "swap step failed", key, operation, self._random)
+        return await retry_while_open(log, "swap step failed", key, operation, self._random)
 
     def _keys(self, log: PartitionLog, base_offset: int) -> tuple[str, str]:
         ref = (self._namespace, log.directory, log.partition, base_offset)
         return object_keys.index_key(*ref), object_keys.segment_key(*ref)
+
+
+def _is_refusal(error: OperatingError) -> bool:
+    """Whether a write had no effect, and will have none."""
+    return isinstance(error, StoreFullError) or not isinstance(error, StoreUnavailableError)
 
 
 def _contains(new: StagedSegment, start_offset: int, end_offset: int) -> bool:

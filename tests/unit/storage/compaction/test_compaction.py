@@ -12,6 +12,7 @@ from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import InvalidRequestError, ObjectNotFoundError, StoreUnavailableError
 from kafscale.records import BatchView, Codec, Record, build, iterate, split
 from kafscale.records.batch import DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
+from kafscale.records.batch_rewrite import keep_last_record
 from kafscale.records.compaction import ENTRY_BYTES
 from kafscale.storage.bucket import read_segment_footer
 from kafscale.storage.compaction import checkpoint
@@ -383,6 +384,48 @@ def test_many_due_logs_are_compacted_without_checking_all_of_them_for_each():
         await scheduler.compact_due()
         assert engine.counters.compaction.runs == LOGS
         assert max(checks.values()) <= 3
+
+    simulate(scenario)
+
+
+def test_a_store_that_accepts_no_segments_blocks_neither_readers_nor_others():
+    """A full disk, or credentials that may only read: retention and transfers need the lock."""
+
+    async def scenario():
+        store = FaultyObjectStore(memory_store(), random=Random(0))
+        engine, log = await open_compacted(store, FakeMetadataStore())
+        await send(log, (b"a", b"1"), (b"a", b"2"))
+        await roll(engine)
+        store.rules = [Rule(fault=Fault.DENIED, operations=frozenset({"put"}))]
+        async with asyncio.timeout(60):
+            await engine.compaction.compact_due()
+            assert len(await records_of(engine, log)) == 2
+        assert not log.segments_lock.locked()
+        assert engine.counters.compaction.failures == 1
+        store.rules = []
+        await asyncio.sleep(60)
+        await engine.compaction.compact_due()
+        assert pairs(await records_of(engine, log)) == [(1, b"a", b"2")]
+
+    simulate(scenario)
+
+
+def test_a_segment_that_was_replaced_late_is_compacted_at_the_next_try():
+    """By a request of a former owner, or of a swap that had failed."""
+
+    async def scenario():
+        store = memory_store()
+        engine, log = await open_compacted(store, FakeMetadataStore())
+        await send(log, (b"a", b"1" * 100), (b"a", b"2"))
+        await roll(engine)
+        shorter = map(keep_last_record, await read(engine, log))
+        await store.put(
+            await only_segment_key(store), segment_of(list(shorter)).parts, create=False
+        )
+        for _ in range(2):
+            await asyncio.sleep(60)
+            await engine.compaction.compact_due()
+        assert (engine.counters.compaction.failures, engine.counters.compaction.runs) == (1, 1)
 
     simulate(scenario)
 

@@ -29,6 +29,7 @@ from kafscale.errors import (
     ObjectChangedError,
     ObjectExistsError,
     ObjectNotFoundError,
+    StoreFullError,
     StoreUnavailableError,
 )
 from kafscale.records.checksum import Buffer
@@ -352,5 +353,6 @@ def _translate_errors(name: str, key: str) -> Iterator[None]:
     except OSError as error:
         if name in {"get", "head"} and error.errno in {errno.ENOENT, errno.ENOTDIR}:
             raise ObjectNotFoundError(key) from error
-        reason = _NO_SPACE if error.errno in _FULL else error.strerror
-        raise StoreUnavailableError(f"{name} {key}: {reason}") from error
+        if error.errno in _FULL:
+            raise StoreFullError(f"{name} {key}: {_NO_SPACE}") from error
+        raise StoreUnavailableError(f"{name} {key}: {error.strerror}") from error

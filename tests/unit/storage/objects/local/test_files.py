@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafscale.errors import ObjectExistsError, ObjectNotFoundError, StoreUnavailableError
+from kafscale.errors import (
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 from kafscale.storage.objects.local import files
 from kafscale.storage.objects.local.files import FileTree
 
@@ -44,7 +49,7 @@ def test_full_disk_is_reported_and_leaves_no_file(tmp_path, reason):
         return os.write(descriptor, buffers[0][:3])
 
     tree = FileTree(str(tmp_path), fsync=False, write=write)
-    with pytest.raises(StoreUnavailableError, match="put ns/key: no space left on device"):
+    with pytest.raises(StoreFullError, match="put ns/key: no space left on device"):
         tree.put("ns/key", [b"12345"], create=True)
     assert files_below(tmp_path) == set()
 
