@@ -62,11 +62,13 @@ def select_kept(
     `tombstones_end`. Returns one byte for each record, 1 if it is kept; how many are kept; whether
     a tombstone is among them.
     """
+    position: i64 = 0
+    size: i64 = len(data)
+    if count > size:
+        raise InvalidRecordError(f"{size} bytes cannot hold {count} records")
     kept = bytearray(count)
     kept_count: i64 = 0
     has_tombstone = False
-    position: i64 = 0
-    size: i64 = len(data)
     for index in range(count):
         end, rest = _enter(data, position, size)
         _, rest = _number(data, rest, end)

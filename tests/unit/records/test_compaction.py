@@ -123,3 +123,11 @@ def test_damage_is_an_error_or_the_same_for_both(batch, data):
         except InvalidRecordError as error:
             results.append(str(error))
     assert results[0] == results[1]
+
+
+@every_module
+def test_a_count_beyond_the_data_takes_no_memory(module):
+    """A byte for each record is allocated before the records are read."""
+    records = inflate(BatchView(build([Record(0, 1, b"a", b"1")])))
+    with pytest.raises(InvalidRecordError, match="records"):
+        module.select_kept(records, 2**60, 0, {}, 0)
