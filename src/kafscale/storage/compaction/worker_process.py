@@ -7,6 +7,7 @@ the next command starts another one.
 """
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -97,7 +98,11 @@ class WorkerProcess:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+    # The environment of the broker may hold credentials.
+    environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.Popen(  # noqa: S603 - the command is our own.
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    )
 
 
 def _write(process: subprocess.Popen[bytes], data: memoryview) -> None:

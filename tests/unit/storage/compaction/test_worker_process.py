@@ -4,6 +4,8 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -107,6 +109,25 @@ def test_a_process_that_ends_is_started_again():
             await compact(worker)
         finally:
             worker.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_process_gets_no_credentials(monkeypatch):
+    """It decodes what clients have sent."""
+    monkeypatch.setenv("KAFSCALE_S3_SECRET_KEY", "secret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+
+    async def scenario():
+        worker = WorkerProcess()
+        try:
+            await worker.request(Begin(10**6, 1, 2, 4096))
+            path = Path(f"/proc/{worker._process.pid}/environ")
+            environment = await asyncio.to_thread(path.read_bytes)
+        finally:
+            worker.close()
+        assert b"secret" not in environment
 
     asyncio.run(scenario())
 
