@@ -103,10 +103,16 @@ def test_scraped_series_equal_the_documented_ones(live):
     for each in scraped:
         assert each.keys() - LABELS_OF_ALL_TARGETS <= SERIES[each["__name__"]], each
         assert each.keys() >= SERIES[each["__name__"]], each
-    # There were no logins, no throttling and no drains; and there is no TLS and no etcd.
+    # There were no logins, no throttling and no drains, and no client has pushed metrics; there is
+    # no TLS, no etcd and no compacted topic.
     missing = SERIES.keys() - {each["__name__"] for each in scraped} - {"up"}
     assert missing <= {
         "kafscale_certificate_expiration_timestamp_seconds",
+        "kafscale_client_counted_total",
+        "kafscale_client_gauge_samples_total",
+        "kafscale_client_gauge_sum_total",
+        "kafscale_client_pushes_total",
+        "kafscale_compaction_dirty_ratio",
         "kafscale_etcd_database_quota_bytes",
         "kafscale_etcd_database_used_bytes",
         "kafscale_etcd_no_space",
