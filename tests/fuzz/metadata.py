@@ -23,6 +23,7 @@ from kafscale.metadata.access.model import (
     ScramCredential,
     ScramMechanism,
 )
+from kafscale.metadata.configs.model import ConfigEntity, EntityKind, decode_configs, encode_configs
 from kafscale.metadata.schema import cluster_codec, group_codec, keys, topic_codec
 from kafscale.metadata.schema.model import (
     Assignment,
@@ -33,7 +34,6 @@ from kafscale.metadata.schema.model import (
     Topic,
 )
 from kafscale.metadata.store.base import Entry
-from kafscale.metadata.telemetry import store as subscription_store
 
 TOPIC_ID = bytes(range(16))
 NOW_MS = 1_750_000_000_000
@@ -166,9 +166,9 @@ KINDS = (
         (ALICE, {"producer_byte_rate": 1.5}),
     ),
     Kind(
-        "/kafscale/telemetry/slow",
-        subscription_store.decode,
-        lambda configs: subscription_store.encode("slow", configs),
+        ConfigEntity(EntityKind.CLIENT_METRICS, "slow").key,
+        decode_configs,
+        encode_configs,
         {"metrics": "*", "interval.ms": "1000", "match": "client_id=a.*"},
     ),
 )

@@ -45,7 +45,6 @@ from kafscale.config import Config
 from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.configs.store import ConfigStore
-from kafscale.metadata.telemetry.store import SubscriptionStore
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability import tracing
 from kafscale.observability.logging import get_logger
@@ -191,14 +190,12 @@ async def _open_stores(
         cluster_cache=ClusterCache(metadata),
         access_store=AccessStore(metadata),
         config_store=ConfigStore(metadata),
-        subscriptions=SubscriptionStore(metadata),
     )
     for cache in (
         stores.config_store,
         stores.topic_store,
         stores.cluster_cache,
         stores.access_store,
-        stores.subscriptions,
     ):
         await cache.start()
         stack.push_async_callback(cache.close)

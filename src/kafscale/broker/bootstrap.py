@@ -42,6 +42,7 @@ from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.services import Services
 from kafscale.broker.telemetry.receiver import TelemetryReceiver
+from kafscale.broker.telemetry.subscriptions import Subscriptions
 from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher
 from kafscale.config import Config
 from kafscale.metadata.access.store import AccessStore
@@ -51,7 +52,6 @@ from kafscale.metadata.configs.store import ConfigStore
 from kafscale.metadata.schema.model import BrokerInfo, ListenerEndpoint, Topic
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.store.etcd.maintenance import Maintenance
-from kafscale.metadata.telemetry.store import SubscriptionStore
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.net.address import Address
 from kafscale.observability.metrics.broker import Metrics
@@ -81,7 +81,6 @@ class Stores:
     cluster_cache: ClusterCache
     access_store: AccessStore
     config_store: ConfigStore
-    subscriptions: SubscriptionStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +166,7 @@ async def build_components(
         responses=responses,
         access_store=stores.access_store,
         config_store=stores.config_store,
-        telemetry=TelemetryReceiver(stores.subscriptions, metrics.clients),
+        telemetry=TelemetryReceiver(Subscriptions(stores.config_store), metrics.clients),
         audit=audit,
         authorizer=_authorizer(config, stores.access_store, audit),
         quotas=ClientQuotas(stores.access_store, metrics.access, metrics.timer),

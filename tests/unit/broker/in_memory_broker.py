@@ -50,6 +50,7 @@ from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.services import Services
 from kafscale.broker.telemetry.receiver import TelemetryReceiver
+from kafscale.broker.telemetry.subscriptions import Subscriptions
 from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher
 from kafscale.config import Config
 from kafscale.config.sections.broker import Broker
@@ -59,7 +60,6 @@ from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.configs.store import ConfigStore
 from kafscale.metadata.schema.model import BrokerInfo, Topic
-from kafscale.metadata.telemetry.store import SubscriptionStore
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.api import Api
@@ -183,8 +183,6 @@ async def running_broker(
     await access_store.start()
     config_store = ConfigStore(stores.metadata)
     await config_store.start()
-    subscriptions = SubscriptionStore(stores.metadata)
-    await subscriptions.start()
     node, services = _build(
         stores,
         config,
@@ -192,7 +190,6 @@ async def running_broker(
         cluster_cache=cluster_cache,
         access_store=access_store,
         config_store=config_store,
-        subscriptions=subscriptions,
         metrics=metrics,
         node_id=node_id,
     )
@@ -219,23 +216,13 @@ async def running_broker(
         await services.topics.end_term()
         services.storage.close()
         await config_store.close()
-        await subscriptions.close()
         await access_store.close()
         await cluster_cache.close()
         await topic_store.close()
 
 
 def _build(
-    stores,
-    config,
-    *,
-    topic_store,
-    cluster_cache,
-    access_store,
-    config_store,
-    subscriptions,
-    metrics,
-    node_id,
+    stores, config, *, topic_store, cluster_cache, access_store, config_store, metrics, node_id
 ):
     clock = virtual_time.clock_ms
     audit = AuditLog(metrics.access, clock)
@@ -322,7 +309,7 @@ def _build(
         ),
         access_store=access_store,
         config_store=config_store,
-        telemetry=TelemetryReceiver(subscriptions, metrics.clients),
+        telemetry=TelemetryReceiver(Subscriptions(config_store), metrics.clients),
         audit=audit,
         authorizer=_authorizer(config, access_store, audit),
         quotas=ClientQuotas(access_store, metrics.access, asyncio.get_running_loop().time),

@@ -81,7 +81,6 @@ PUBLISHED = {
 OWN_FROM = 100
 OWN_MESSAGES = {
     "AccessRule",
-    "ClientMetrics",
     "DynamicConfigs",
     "ListenerEndpoint",
     "Quota",

@@ -1,15 +1,16 @@
 """The configs of subscriptions of client metrics (KIP-714), as Kafka's tools see them.
 
 As in Kafka, a subscription exists as long as it has a config, every name can be described, and the
-lists are set as a whole. `metadata.telemetry.subscription` validates values.
+lists are set as a whole. `telemetry.subscription` validates values.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kafscale.broker.services import Services
+from kafscale.broker.telemetry.subscription import DEFAULTS, INTERVAL, MATCH, METRICS, check
+from kafscale.broker.telemetry.subscriptions import entity
 from kafscale.errors import InvalidConfigError, InvalidRequestError
-from kafscale.metadata.telemetry.subscription import DEFAULTS, INTERVAL, MATCH, METRICS, check
 from kafscale.metadata.topics.config_types import ConfigSource, ConfigType
 from kafscale.protocol.messages.alter_configs import ResourceToAlter as ReplacedResource
 from kafscale.protocol.messages.describe_configs import ConfigSynonym, DescribedConfig
@@ -33,7 +34,7 @@ def describe(broker: Services, name: str) -> list[DescribedConfig]:
     """All configs of a subscription, with their defaults."""
     if not name:
         raise InvalidRequestError("Client metrics subscription name must not be empty")
-    explicit = broker.telemetry.subscriptions.configs.get(name, {})
+    explicit = broker.config_store.get(entity(name))
     return [_described(config, explicit.get(config)) for config in sorted(DEFAULTS)]
 
 
@@ -56,9 +57,9 @@ async def alter(
         return after
 
     if validate_only:
-        changed(broker.telemetry.subscriptions.configs.get(name, {}))
+        changed(broker.config_store.get(entity(name)))
     else:
-        await broker.telemetry.subscriptions.alter(name, changed)
+        await broker.config_store.alter(entity(name), changed)
 
 
 def _altered(current: Configs, requested: Sequence[ConfigToAlter]) -> Configs:

@@ -54,5 +54,5 @@ def _names(broker: Services, resource_type: int) -> Iterable[str]:
         case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
             return map(str, sorted(broker.cluster.brokers))
         case ResourceType.CLIENT_METRICS:
-            return sorted(broker.telemetry.subscriptions.configs)
+            return broker.config_store.names(EntityKind.CLIENT_METRICS)
     return ()

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from kafscale.broker.telemetry.subscription import ALL_METRICS, INTERVAL_MS_DEFAULT, Subscription
 from kafscale.errors import (
     InvalidRequestError,
     TelemetryTooLargeError,
@@ -19,7 +20,6 @@ from kafscale.errors import (
     UnknownSubscriptionError,
     UnsupportedCodecError,
 )
-from kafscale.metadata.telemetry.subscription import ALL_METRICS, INTERVAL_MS_DEFAULT, Subscription
 from kafscale.protocol.codec.wire import UUID_ZERO
 from kafscale.protocol.messages.push_telemetry import PushTelemetryRequest
 from kafscale.records.checksum import crc32c

@@ -12,8 +12,8 @@ from typing import Final
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.telemetry import payload
 from kafscale.broker.telemetry.clients import ClientInstance, TelemetryClients
-from kafscale.metadata.telemetry.store import SubscriptionStore
-from kafscale.metadata.telemetry.subscription import ALL_METRICS
+from kafscale.broker.telemetry.subscription import ALL_METRICS
+from kafscale.broker.telemetry.subscriptions import Subscriptions
 from kafscale.observability.metrics.client_metrics import ClientMetrics
 from kafscale.protocol.messages.push_telemetry import PushTelemetryRequest
 
@@ -26,8 +26,8 @@ _THREAD: Final = ThreadPoolExecutor(1, thread_name_prefix="telemetry")
 class TelemetryReceiver:
     """The client metrics of one broker."""
 
-    def __init__(self, subscriptions: SubscriptionStore, metrics: ClientMetrics) -> None:
-        self.subscriptions = subscriptions
+    def __init__(self, subscriptions: Subscriptions, metrics: ClientMetrics) -> None:
+        self._subscriptions = subscriptions
         self._metrics = metrics
         self._clients = TelemetryClients()
         metrics.instances = lambda: len(self._clients)
@@ -37,8 +37,8 @@ class TelemetryReceiver:
         return self._clients.instance(
             instance_id,
             _attributes(context, instance_id),
-            self.subscriptions.subscriptions.values(),
-            self.subscriptions.version,
+            self._subscriptions.by_name.values(),
+            self._subscriptions.version,
         )
 
     async def receive(

@@ -358,23 +358,6 @@ class Quota(_message.Message):
     schema_version: int
     def __init__(self, user: _Optional[str] = ..., client_id: _Optional[str] = ..., ip: _Optional[str] = ..., limits: _Optional[_Mapping[str, float]] = ..., schema_version: _Optional[int] = ...) -> None: ...
 
-class ClientMetrics(_message.Message):
-    __slots__ = ("name", "configs", "schema_version")
-    class ConfigsEntry(_message.Message):
-        __slots__ = ("key", "value")
-        KEY_FIELD_NUMBER: _ClassVar[int]
-        VALUE_FIELD_NUMBER: _ClassVar[int]
-        key: str
-        value: str
-        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
-    NAME_FIELD_NUMBER: _ClassVar[int]
-    CONFIGS_FIELD_NUMBER: _ClassVar[int]
-    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
-    name: str
-    configs: _containers.ScalarMap[str, str]
-    schema_version: int
-    def __init__(self, name: _Optional[str] = ..., configs: _Optional[_Mapping[str, str]] = ..., schema_version: _Optional[int] = ...) -> None: ...
-
 class DynamicConfigs(_message.Message):
     __slots__ = ("configs", "schema_version")
     class ConfigsEntry(_message.Message):

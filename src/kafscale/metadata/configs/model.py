@@ -3,6 +3,7 @@
     /kafscale/configs/groups/{group}            DynamicConfigs
     /kafscale/configs/brokers/{broker id}       DynamicConfigs
     /kafscale/configs/brokers/<default>         DynamicConfigs, for all brokers
+    /kafscale/configs/client-metrics/{name}     DynamicConfigs
 
 Invariants: different entities have different keys. Group ids may contain any character and are
 escaped, so that none equals `<default>`.
@@ -28,15 +29,17 @@ class EntityKind(enum.StrEnum):
 
     GROUP = "groups"
     BROKER = "brokers"
+    CLIENT_METRICS = "client-metrics"
+    """A subscription of metrics of clients (KIP-714)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntity:
-    """A group, a broker, or all brokers."""
+    """A group, a broker, all brokers, or a subscription of client metrics."""
 
     kind: EntityKind
     name: str
-    """The group id, or the broker id; empty for all brokers."""
+    """The group id, the broker id, or the name of a subscription; empty for all brokers."""
 
     @property
     def key(self) -> str:

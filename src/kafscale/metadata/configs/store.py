@@ -1,4 +1,4 @@
-"""`ConfigStore`: the dynamic configs of groups and brokers, and the operation that changes them.
+"""`ConfigStore`: the dynamic configs of groups, brokers and subscriptions of client metrics.
 
 Invariants:
 
@@ -46,7 +46,7 @@ logger = get_logger(__name__)
 
 
 class ConfigStore:
-    """The dynamic configs of all groups and brokers that have any."""
+    """The dynamic configs of all entities that have any."""
 
     def __init__(
         self,
@@ -112,8 +112,8 @@ class ConfigStore:
             )
         if entity not in self._configs and len(self._configs) >= self._entities_max:
             raise PolicyViolationError(
-                f"{self._entities_max} groups and brokers have configs, which is the limit;"
-                " delete those that are not needed"
+                f"{self._entities_max} groups, brokers and subscriptions have configs, which is the"
+                " limit; delete those that are not needed"
             )
 
     def _changed(self, key: str, entry: Entry | None) -> None:

@@ -24,7 +24,6 @@
     /kafscale/internal-topics/{topic}                         TopicConfig of an internal topic,
                                                               which has no log of its own
     /kafscale/access/...                                      see `metadata.access.keys`
-    /kafscale/telemetry/{subscription}                        ClientMetrics
     /kafscale/configs/...                                     see `metadata.configs.model`
     /kafscale/restored...                                     see `metadata.cluster.restore_marker`
 

@@ -6,6 +6,7 @@ Errors are compared with Kafka's in tests/conformance/administration/test_teleme
 import pytest
 
 from kafscale.broker._generated import metrics_pb2 as messages
+from kafscale.broker.telemetry.subscriptions import entity
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 from kafscale.protocol.messages.get_telemetry_subscriptions import (
@@ -23,7 +24,7 @@ SOFTWARE = "test-client"
 async def subscribed(broker, metrics, match=""):
     """Subscribe to metrics, and ask for the subscription as a client."""
     configs = {"metrics": metrics, "match": match}
-    await broker.services.telemetry.subscriptions.alter("any", lambda _: configs)
+    await broker.services.config_store.alter(entity("any"), lambda _: configs)
     await broker.ask(API_VERSIONS, ApiVersionsRequest(SOFTWARE, "1.0"), 4)
     return await broker.ask(GET_TELEMETRY_SUBSCRIPTIONS, GetTelemetrySubscriptionsRequest())
 

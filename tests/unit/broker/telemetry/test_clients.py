@@ -6,8 +6,8 @@ What they may do when is compared with Kafka in tests/conformance/administration
 import pytest
 
 from kafscale.broker.telemetry.clients import TelemetryClients
+from kafscale.broker.telemetry.subscription import Subscription
 from kafscale.errors import ThrottledError
-from kafscale.metadata.telemetry.subscription import Subscription
 
 A, B = b"a" * 16, b"b" * 16
 NOW_MS = 1_750_000_000_000

@@ -5,7 +5,7 @@ Their errors are compared with Kafka's in tests/conformance/administration/test_
 
 import pytest
 
-from kafscale.metadata.telemetry.subscription import Subscription
+from kafscale.broker.telemetry.subscription import Subscription
 
 JAVA = {
     "client_id": "orders-1",

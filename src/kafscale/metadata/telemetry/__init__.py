@@ -1,1 +1,0 @@
-"""Subscriptions of client metrics (KIP-714)."""
