@@ -12,10 +12,10 @@ import asyncio
 import enum
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
-from kafscale.broker.configs import client_metrics
 from kafscale.broker.configs.changes import Change, ConfigRules
+from kafscale.broker.configs.client_metrics import SubscriptionRules
 from kafscale.broker.configs.dynamic_configs import BrokerRules
 from kafscale.broker.configs.group_configs import GroupRules
 from kafscale.broker.configs.logger_configs import LoggerRules
@@ -117,10 +117,7 @@ async def alter(
             require(context, acl_model.Operation.ALTER_CONFIGS, resource)
             if resource.resource_type not in kinds:
                 raise InvalidRequestError(f"Unknown resource type {resource.resource_type}")
-            if resource.resource_type == ResourceType.CLIENT_METRICS:
-                await _alter_client_metrics(broker, resource, validate_only=validate_only)
-            else:
-                await _alter(broker, resource, change_for(resource), validate_only=validate_only)
+            await _alter(broker, resource, change_for(resource), validate_only=validate_only)
         except KafscaleError as error:
             return error
         if not validate_only:
@@ -133,11 +130,6 @@ async def alter(
         return None
 
     return await asyncio.gather(*map(alter_one, resources))
-
-
-async def _alter_client_metrics(broker: Services, resource: Any, *, validate_only: bool) -> None:
-    topic_admission.check_admin_allowed(broker)
-    await client_metrics.alter(broker, resource, validate_only=validate_only)
 
 
 async def _alter(
@@ -157,6 +149,10 @@ async def _alter(
                 check_node_id(broker, name, "Unexpected broker id, expected {}, but received {}")
             entity = ConfigEntity(EntityKind.BROKER, name)
             rules = BrokerRules(broker.settings.static)
+            await _alter_entity(broker, entity, change, rules, validate_only=validate_only)
+        case ResourceType.CLIENT_METRICS:
+            entity = ConfigEntity(EntityKind.CLIENT_METRICS, name)
+            rules = SubscriptionRules(name)
             await _alter_entity(broker, entity, change, rules, validate_only=validate_only)
         case ResourceType.BROKER_LOGGER:
             check_node_id(broker, name, "Unexpected node id. Expected {}, but received {}")
@@ -190,7 +186,7 @@ async def _alter_entity(
     *,
     validate_only: bool,
 ) -> None:
-    """Change the dynamic configs of a group or a broker."""
+    """Change the dynamic configs of a group, a broker or a subscription."""
     if validate_only:
         change(broker.config_store.get(entity), rules)
     else:
