@@ -73,6 +73,7 @@ from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
 from kafscale.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 from kafscale.protocol.messages.update_features import UPDATE_FEATURES
+from kafscale.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
 
 APIS: tuple[Api[Any, Any], ...] = (
     PRODUCE,
@@ -98,6 +99,7 @@ APIS: tuple[Api[Any, Any], ...] = (
     ADD_PARTITIONS_TO_TXN,
     ADD_OFFSETS_TO_TXN,
     END_TXN,
+    WRITE_TXN_MARKERS,
     TXN_OFFSET_COMMIT,
     DESCRIBE_ACLS,
     CREATE_ACLS,

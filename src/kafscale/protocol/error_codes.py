@@ -15,6 +15,8 @@ every code of a response has a name.
 from enum import IntEnum
 from typing import Self
 
+from kafscale.errors import KafscaleError
+
 
 class ErrorCode(IntEnum):
     retriable: bool
@@ -178,3 +180,8 @@ class ErrorCode(IntEnum):
 
 
 _BY_NUMBER = {int(member): member for member in ErrorCode}
+
+
+def error_code_of(error: KafscaleError | None) -> int:
+    """The code of a result that is an error, or None for success."""
+    return ErrorCode.NONE if error is None else error.code

@@ -49,10 +49,15 @@ def test_api_table_equals_kafka(api):
             assert entity.__flexible__ == api.is_flexible(version)
 
 
+NEWER_THAN_KAFKA_4_1 = {"WriteTxnMarkers": 2}
+"""Versions of kafka-python's definitions that Apache Kafka 4.1, the reference, does not serve."""
+
+
 def test_newest_stable_version_of_every_api_is_supported():
     for api in APIS:
         if kafka_definitions.exists(api.request.__name__):
             newest = kafka_definitions.newest_stable_version(api.request.__name__)
+            newest -= newest == NEWER_THAN_KAFKA_4_1.get(api.name)
             assert (api.name, api.version_max) == (api.name, newest)
 
 
