@@ -26,7 +26,7 @@
     │   └── FencedError            ... and this broker must stop serving it
     └── RefusedError           the client: a valid message that is rejected
         ├── OffsetOutOfRangeError, InvalidRequestError, PolicyViolationError, OverloadedError
-        ├── InvalidAcksError, InvalidTransactionStateError
+        ├── InvalidAcksError
         ├── UnknownTopicError, UnknownTopicIdError, TopicExistsError, InvalidTopicError
         ├── InvalidPartitionsError, InvalidReplicationFactorError, InvalidAssignmentError
         ├── NoReassignmentInProgressError, InvalidConfigError, InvalidUpdateVersionError
@@ -39,6 +39,12 @@
         ├── DelegationTokensDisabledError, DelegationTokensNotAllowedError
         ├── SecurityDisabledError, ThrottledError, ResourceNotFoundError, DuplicateResourceError,
         │   UnacceptableCredentialError
+        ├── TransactionError   rejected by a transaction or its coordinator
+        │   ├── InvalidTransactionStateError, InvalidProducerIdMappingError
+        │   ├── InvalidTxnTimeoutError, ConcurrentTransactionsError, ProducerFencedError
+        │   ├── TransactionCoordinatorFencedError, TransactionalIdNotFoundError
+        │   ├── TransactionAbortableError, UnstableOffsetCommitError
+        │   └── UnverifiedTransactionError
         └── GroupError         rejected by a consumer group
             ├── CoordinatorUnavailableError, CoordinatorLoadingError, NotCoordinatorError
             ├── CommitsThrottledError
@@ -57,3 +63,4 @@ response. It is a plain number because this package is below `protocol`; a test 
 from kafscale.errors.base import *  # noqa: F403 - this package exports all of them.
 from kafscale.errors.groups import *  # noqa: F403
 from kafscale.errors.security import *  # noqa: F403
+from kafscale.errors.transactions import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""All errors except those of groups and security; the package docstring shows the tree."""
+"""Errors that have no module of their own; the package docstring shows the tree."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -271,9 +271,3 @@ class InvalidAcksError(RefusedError):
     """An acks value other than 0, 1 and -1."""
 
     code = 21
-
-
-class InvalidTransactionStateError(RefusedError):
-    """A transactional batch; transactions are not supported."""
-
-    code = 48
