@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fuzz.target import Target
 from kafscale.errors import DamagedObjectError
-from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.committed_offsets import CommittedOffset, PendingOffsets
 from kafscale.groups.model import GroupRecord, GroupType, MemberRecord
 from kafscale.metadata.access import codec as access_codec
 from kafscale.metadata.access import keys as access_keys
@@ -24,7 +24,13 @@ from kafscale.metadata.access.model import (
     ScramMechanism,
 )
 from kafscale.metadata.configs.model import ConfigEntity, EntityKind, decode_configs, encode_configs
-from kafscale.metadata.schema import cluster_codec, group_codec, keys, topic_codec
+from kafscale.metadata.schema import (
+    cluster_codec,
+    group_codec,
+    keys,
+    topic_codec,
+    transaction_codec,
+)
 from kafscale.metadata.schema.model import (
     Assignment,
     BrokerInfo,
@@ -34,6 +40,7 @@ from kafscale.metadata.schema.model import (
     Topic,
 )
 from kafscale.metadata.store.base import Entry
+from kafscale.transactions.model import TransactionRecord, TransactionState, TransactionVersion
 
 TOPIC_ID = bytes(range(16))
 NOW_MS = 1_750_000_000_000
@@ -113,6 +120,23 @@ GROUP = GroupRecord(
     members={"member": MEMBER},
 )
 OFFSET = CommittedOffset(offset=7, leader_epoch=1, metadata="note", committed_ms=NOW_MS)
+PENDING_OFFSETS = PendingOffsets(
+    producer_id=7, producer_epoch=3, started_ms=NOW_MS, offsets={("orders", 0): OFFSET}
+)
+TRANSACTION = TransactionRecord(
+    transactional_id="billing",
+    producer_id=7,
+    previous_producer_id=7,
+    next_producer_id=8,
+    epoch=4,
+    last_epoch=3,
+    timeout_ms=60_000,
+    state=TransactionState.PREPARE_COMMIT,
+    partitions=frozenset({("orders", 0), ("orders", 1), ("returns", 0)}),
+    started_ms=NOW_MS,
+    updated_ms=NOW_MS,
+    version=TransactionVersion.V2,
+)
 ACL = Acl(
     ResourceType.TOPIC,
     PatternType.LITERAL,
@@ -152,6 +176,18 @@ KINDS = (
         group_codec.encode_offset,
         OFFSET,
     ),
+    Kind(
+        keys.pending_offsets("group", 7),
+        group_codec.decode_pending_offsets,
+        group_codec.encode_pending_offsets,
+        PENDING_OFFSETS,
+    ),
+    Kind(
+        keys.transactional_id("billing"),
+        transaction_codec.decode_transaction,
+        transaction_codec.encode_transaction,
+        TRANSACTION,
+    ),
     Kind(access_keys.acl(ACL), access_codec.decode_acl, access_codec.encode_acl, ACL),
     Kind(
         access_keys.credential("alice", ScramMechanism.SHA_256),
@@ -188,13 +224,17 @@ def value_seeds() -> Iterator[bytes]:
 
 
 def parse_key(data: bytes) -> None:
-    """The keys of groups and offsets, whose names are escaped, are those that brokers write."""
+    """The keys of groups and transactions, whose names are escaped, are those of brokers."""
     key = data.decode(errors="replace")
     match keys.parse(key):
         case keys.ConsumerGroupKey(group):
             assert keys.consumer_group(group) == key
         case keys.CommittedOffsetKey(group, name, partition):
             assert keys.committed_offset(group, name, partition) == key
+        case keys.PendingOffsetsKey(group, producer_id):
+            assert keys.pending_offsets(group, producer_id) == key
+        case keys.TransactionalIdKey(name):
+            assert keys.transactional_id(name) == key
         case _:
             pass
 
@@ -203,6 +243,7 @@ def key_seeds() -> Iterator[bytes]:
     for kind in KINDS:
         yield kind.key.encode()
     yield keys.consumer_group("a/b%größe").encode()
+    yield keys.pending_offsets("a/b", 7).encode()
 
 
 TARGETS = (

@@ -83,9 +83,11 @@ OWN_MESSAGES = {
     "AccessRule",
     "DynamicConfigs",
     "ListenerEndpoint",
+    "PendingOffsets",
     "Quota",
     "ReplicaList",
     "ScramCredential",
+    "TransactionalId",
 }
 """Kafscale's own, which the published schema does not know."""
 

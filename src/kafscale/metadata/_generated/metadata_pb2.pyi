@@ -212,13 +212,14 @@ class Assignment(_message.Message):
     def __init__(self, topic: _Optional[str] = ..., partitions: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CommittedOffset(_message.Message):
-    __slots__ = ("offset", "metadata", "committed_at", "leader_epoch", "expires_at", "topic_id", "schema_version")
+    __slots__ = ("offset", "metadata", "committed_at", "leader_epoch", "expires_at", "topic_id", "commit_number", "schema_version")
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
     COMMITTED_AT_FIELD_NUMBER: _ClassVar[int]
     LEADER_EPOCH_FIELD_NUMBER: _ClassVar[int]
     EXPIRES_AT_FIELD_NUMBER: _ClassVar[int]
     TOPIC_ID_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_NUMBER_FIELD_NUMBER: _ClassVar[int]
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     offset: int
     metadata: str
@@ -226,8 +227,64 @@ class CommittedOffset(_message.Message):
     leader_epoch: int
     expires_at: str
     topic_id: bytes
+    commit_number: int
     schema_version: int
-    def __init__(self, offset: _Optional[int] = ..., metadata: _Optional[str] = ..., committed_at: _Optional[str] = ..., leader_epoch: _Optional[int] = ..., expires_at: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., schema_version: _Optional[int] = ...) -> None: ...
+    def __init__(self, offset: _Optional[int] = ..., metadata: _Optional[str] = ..., committed_at: _Optional[str] = ..., leader_epoch: _Optional[int] = ..., expires_at: _Optional[str] = ..., topic_id: _Optional[bytes] = ..., commit_number: _Optional[int] = ..., schema_version: _Optional[int] = ...) -> None: ...
+
+class PendingOffsets(_message.Message):
+    __slots__ = ("producer_id", "producer_epoch", "offsets", "committed", "started_at", "schema_version")
+    class Offset(_message.Message):
+        __slots__ = ("topic", "partition", "offset")
+        TOPIC_FIELD_NUMBER: _ClassVar[int]
+        PARTITION_FIELD_NUMBER: _ClassVar[int]
+        OFFSET_FIELD_NUMBER: _ClassVar[int]
+        topic: str
+        partition: int
+        offset: CommittedOffset
+        def __init__(self, topic: _Optional[str] = ..., partition: _Optional[int] = ..., offset: _Optional[_Union[CommittedOffset, _Mapping]] = ...) -> None: ...
+    PRODUCER_ID_FIELD_NUMBER: _ClassVar[int]
+    PRODUCER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    OFFSETS_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_FIELD_NUMBER: _ClassVar[int]
+    STARTED_AT_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    producer_id: int
+    producer_epoch: int
+    offsets: _containers.RepeatedCompositeFieldContainer[PendingOffsets.Offset]
+    committed: bool
+    started_at: str
+    schema_version: int
+    def __init__(self, producer_id: _Optional[int] = ..., producer_epoch: _Optional[int] = ..., offsets: _Optional[_Iterable[_Union[PendingOffsets.Offset, _Mapping]]] = ..., committed: _Optional[bool] = ..., started_at: _Optional[str] = ..., schema_version: _Optional[int] = ...) -> None: ...
+
+class TransactionalId(_message.Message):
+    __slots__ = ("transactional_id", "producer_id", "previous_producer_id", "next_producer_id", "producer_epoch", "last_producer_epoch", "timeout_ms", "state", "partitions", "started_at", "updated_at", "transaction_version", "schema_version")
+    TRANSACTIONAL_ID_FIELD_NUMBER: _ClassVar[int]
+    PRODUCER_ID_FIELD_NUMBER: _ClassVar[int]
+    PREVIOUS_PRODUCER_ID_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PRODUCER_ID_FIELD_NUMBER: _ClassVar[int]
+    PRODUCER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    LAST_PRODUCER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    STARTED_AT_FIELD_NUMBER: _ClassVar[int]
+    UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTION_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    transactional_id: str
+    producer_id: int
+    previous_producer_id: int
+    next_producer_id: int
+    producer_epoch: int
+    last_producer_epoch: int
+    timeout_ms: int
+    state: str
+    partitions: _containers.RepeatedCompositeFieldContainer[Assignment]
+    started_at: str
+    updated_at: str
+    transaction_version: int
+    schema_version: int
+    def __init__(self, transactional_id: _Optional[str] = ..., producer_id: _Optional[int] = ..., previous_producer_id: _Optional[int] = ..., next_producer_id: _Optional[int] = ..., producer_epoch: _Optional[int] = ..., last_producer_epoch: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., state: _Optional[str] = ..., partitions: _Optional[_Iterable[_Union[Assignment, _Mapping]]] = ..., started_at: _Optional[str] = ..., updated_at: _Optional[str] = ..., transaction_version: _Optional[int] = ..., schema_version: _Optional[int] = ...) -> None: ...
 
 class BrokerRegistration(_message.Message):
     __slots__ = ("broker_id", "host", "port", "rack", "started_at", "last_heartbeat", "version", "epoch", "control_host", "control_port", "draining", "endpoints", "location", "schema_version")

@@ -1,4 +1,4 @@
-"""Encodes consumer groups and committed offsets as the published protobuf messages.
+"""Encodes consumer groups, committed and pending offsets as the published protobuf messages.
 
 Invariants: decoding returns a value equal to the encoded one; an invalid value raises
 `DamagedObjectError`. What a member reads is stored twice: in fields of Kafscale's own, which are
@@ -13,10 +13,11 @@ protocol.
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from operator import itemgetter
 from typing import Final
 
 from kafscale.errors import DamagedObjectError, EncodeError, ProtocolError
-from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.committed_offsets import CommittedOffset, PendingOffsets
 from kafscale.groups.consumer_protocol import (
     PROTOCOL_TYPE,
     Subscription,
@@ -31,6 +32,7 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import TOPIC_ID_BYTES
 from kafscale.metadata.schema.protobuf import format_time, parse, read_time, serialize
 from kafscale.metadata.store.base import COMMIT_BYTES_MAX, Entry
+from kafscale.text.topic_partition import TopicPartition
 
 NAMED_BYTES_MAX: Final = COMMIT_BYTES_MAX // 2
 """Records above this size omit the names."""
@@ -90,20 +92,63 @@ def decode_group(entry: Entry) -> GroupRecord:
 
 
 def encode_offset(committed: CommittedOffset) -> bytes:
+    return serialize(_encode_offset(committed))
+
+
+def decode_offset(entry: Entry) -> CommittedOffset:
+    return _decode_offset(entry, parse(messages.CommittedOffset(), entry))
+
+
+def encode_pending_offsets(pending: PendingOffsets) -> bytes:
+    """Encode the offsets of a group in a transaction."""
+    record = messages.PendingOffsets(
+        producer_id=pending.producer_id,
+        producer_epoch=pending.producer_epoch,
+        committed=pending.is_committed,
+        started_at=format_time(pending.started_ms),
+        offsets=[
+            messages.PendingOffsets.Offset(
+                topic=topic, partition=partition, offset=_encode_offset(committed)
+            )
+            for (topic, partition), committed in sorted(pending.offsets.items(), key=itemgetter(0))
+        ],
+    )
+    return serialize(record)
+
+
+def decode_pending_offsets(entry: Entry) -> PendingOffsets:
+    record = parse(messages.PendingOffsets(), entry)
+    key = keys.parse(entry.key)
+    assert isinstance(key, keys.PendingOffsetsKey), entry.key
+    if record.producer_id != key.producer_id:
+        raise DamagedObjectError(entry.key, f"contains another producer id: {record.producer_id}")
+    return PendingOffsets(
+        producer_id=record.producer_id,
+        producer_epoch=record.producer_epoch,
+        started_ms=read_time(entry, record.started_at),
+        offsets={
+            _check_partition(entry, each.topic, each.partition): _decode_offset(entry, each.offset)
+            for each in record.offsets
+        },
+        is_committed=record.committed,
+    )
+
+
+def _encode_offset(committed: CommittedOffset) -> messages.CommittedOffset:
     record = messages.CommittedOffset(
         offset=committed.offset,
         metadata=committed.metadata,
         committed_at=format_time(committed.committed_ms),
         leader_epoch=committed.leader_epoch,
         topic_id=committed.topic_id,
+        commit_number=committed.commit_number,
     )
     if committed.expires_ms is not None:
         record.expires_at = format_time(committed.expires_ms)
-    return serialize(record)
+    return record
 
 
-def decode_offset(entry: Entry) -> CommittedOffset:
-    record = parse(messages.CommittedOffset(), entry)
+def _decode_offset(entry: Entry, record: messages.CommittedOffset) -> CommittedOffset:
     is_own_record = record.HasField("topic_id")
     return CommittedOffset(
         offset=record.offset,
@@ -115,6 +160,7 @@ def decode_offset(entry: Entry) -> CommittedOffset:
         committed_ms=read_time(entry, record.committed_at),
         expires_ms=read_time(entry, record.expires_at) if record.expires_at else None,
         topic_id=_check_topic_id(entry, record.topic_id) if record.topic_id else b"",
+        commit_number=record.commit_number,
     )
 
 
@@ -183,6 +229,12 @@ def _decode_partitions(
         for topic in record
         if topic.partitions
     }
+
+
+def _check_partition(entry: Entry, topic: str, partition: int) -> TopicPartition:
+    if not topic or "/" in topic or partition < 0:
+        raise DamagedObjectError(entry.key, f"invalid partition {topic!r} {partition}")
+    return topic, partition
 
 
 def _check_topic_id(entry: Entry, topic_id: bytes) -> bytes:

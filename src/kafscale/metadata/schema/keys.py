@@ -4,6 +4,8 @@
     /kafscale/topics/{topic}/partitions/{partition}           PartitionState
     /kafscale/consumers/{group}/metadata                      ConsumerGroup
     /kafscale/consumers/{group}/offsets/{topic}/{partition}   CommittedOffset
+    /kafscale/consumers/{group}/transactions/{producer id}    PendingOffsets
+    /kafscale/transactions/{transactional id}                 TransactionalId
     /kafscale/group-writers/{broker_id}                       empty: its revision orders the writes
                                                               of a group coordinator
     /kafscale/brokers/{broker_id}                             BrokerRegistration, under a lease
@@ -28,8 +30,8 @@
     /kafscale/restored...                                     see `metadata.cluster.restore_marker`
 
 Invariant: if `parse` returns a value, building a key from it returns the same key. Topic names
-contain no slash; group ids may contain any character and are escaped. The schema names brokers
-`broker-2`, where Kafka's protocol has the number 2.
+contain no slash; group ids and transactional ids may contain any character and are escaped. The
+schema names brokers `broker-2`, where Kafka's protocol has the number 2.
 """
 
 from typing import Final
@@ -38,6 +40,7 @@ import msgspec
 
 TOPICS: Final = "/kafscale/topics/"
 CONSUMERS: Final = "/kafscale/consumers/"
+TRANSACTIONS: Final = "/kafscale/transactions/"
 GROUP_WRITERS: Final = "/kafscale/group-writers/"
 BROKERS: Final = "/kafscale/brokers/"
 BROKER_IDS: Final = "/kafscale/broker-ids/"
@@ -73,6 +76,15 @@ class CommittedOffsetKey(msgspec.Struct, frozen=True):
     partition: int
 
 
+class PendingOffsetsKey(msgspec.Struct, frozen=True):
+    group: str
+    producer_id: int
+
+
+class TransactionalIdKey(msgspec.Struct, frozen=True):
+    transactional_id: str
+
+
 class BrokerKey(msgspec.Struct, frozen=True):
     broker_id: int
 
@@ -99,6 +111,8 @@ Key = (
     | PartitionStateKey
     | ConsumerGroupKey
     | CommittedOffsetKey
+    | PendingOffsetsKey
+    | TransactionalIdKey
     | BrokerKey
     | AssignmentKey
     | CounterKey
@@ -136,6 +150,19 @@ def committed_offsets(group: str) -> str:
 
 def committed_offset(group: str, name: str, partition: int) -> str:
     return f"{committed_offsets(group)}{_checked(name)}/{partition}"
+
+
+def group_transactions(group: str) -> str:
+    """The prefix of the offsets of a group that are pending in transactions."""
+    return f"{CONSUMERS}{_escape(group)}/transactions/"
+
+
+def pending_offsets(group: str, producer_id: int) -> str:
+    return f"{group_transactions(group)}{producer_id}"
+
+
+def transactional_id(name: str) -> str:
+    return f"{TRANSACTIONS}{_escape(name)}"
 
 
 def group_writer(broker_id: str) -> str:
@@ -211,7 +238,7 @@ def closed_topic(topic_id: bytes, broker_id: int, epoch: int) -> str:
     return f"{closed_topics(topic_id)}{broker_id}/{epoch}"
 
 
-def parse(key: str) -> Key | None:  # noqa: PLR0911 - one return per key type.
+def parse(key: str) -> Key | None:  # noqa: C901, PLR0911 - one case per key type.
     """Parse a key; None for keys without parameters and for foreign keys."""
     match key.split("/"):
         case ["", "kafscale", "topics", name, "config"] if name:
@@ -226,6 +253,12 @@ def parse(key: str) -> Key | None:  # noqa: PLR0911 - one return per key type.
             _is_escaped(group) and name and _is_canonical_number(number)
         ):
             return CommittedOffsetKey(_unescape(group), name, int(number))
+        case ["", "kafscale", "consumers", group, "transactions", number] if _is_escaped(
+            group
+        ) and _is_canonical_number(number):
+            return PendingOffsetsKey(_unescape(group), int(number))
+        case ["", "kafscale", "transactions", name] if _is_escaped(name):
+            return TransactionalIdKey(_unescape(name))
         case ["", "kafscale", "brokers", name] if (
             broker_id := parse_broker_name(name)
         ) is not None:
@@ -252,8 +285,8 @@ def _is_canonical_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and (text == "0" or not text.startswith("0"))
 
 
-def _escape(group: str) -> str:
-    return group.replace("%", "%25").replace("/", "%2F")
+def _escape(name: str) -> str:
+    return name.replace("%", "%25").replace("/", "%2F")
 
 
 def _unescape(text: str) -> str:

@@ -174,14 +174,17 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shard_of(group_id: str) -> int:
-    """The shard of a group, by the function that Kafka uses for `__consumer_offsets`.
+    """The shard of a group id or transactional id, by Kafka's function for `__consumer_offsets`.
 
-    >>> shard_of("test-group"), shard_of("")
-    (12, 0)
+    It is `Utils.abs(id.hashCode()) % 50` in Java; the least hash, whose absolute value has no int,
+    counts as 0.
+
+    >>> shard_of("test-group"), shard_of("group-7"), shard_of("polygenelubricants"), shard_of("")
+    (12, 5, 0, 0)
     """
     hashed = 0
     for unit in memoryview(group_id.encode("utf-16-le", "surrogatepass")).cast("H"):
         hashed = (31 * hashed + unit) & 0xFFFF_FFFF
-    if hashed >= 0x8000_0000:
-        hashed -= 0x1_0000_0000
+    if hashed > 0x8000_0000:
+        hashed = 0x1_0000_0000 - hashed
     return (hashed & 0x7FFF_FFFF) % SHARD_COUNT

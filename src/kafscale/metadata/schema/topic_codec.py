@@ -177,7 +177,10 @@ def _checked(entry: Entry, configs: dict[str, str]) -> dict[str, str]:
     """The configs, of which those that are also fields of the record must be numbers."""
     for name in FIELD_CONFIGS & configs.keys():
         text = configs[name]
-        if not re.fullmatch(r"-?\d{1,19}", text, re.ASCII) or abs(int(text)) > INT64_MAX:
+        if (
+            not re.fullmatch(r"-?\d{1,19}", text, re.ASCII)
+            or not -INT64_MAX - 1 <= int(text) <= INT64_MAX
+        ):
             raise DamagedObjectError(entry.key, f"{name} is not a number: {text!r}")
     return configs
 

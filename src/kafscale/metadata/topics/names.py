@@ -14,6 +14,8 @@ from kafscale.errors import InvalidTopicError
 from kafscale.metadata.schema.model import SHARDS_TOPIC
 
 LENGTH_MAX: Final = 249
+INTERNAL: Final = frozenset({SHARDS_TOPIC, "__transaction_state"})
+"""The names of Kafka's internal topics, which are no part of transactions, existing or not."""
 RESERVED: Final = frozenset(
     {"_wal", "_staging", "_probe", "_catalog", "_jobs", "_quarantine", SHARDS_TOPIC}
 )

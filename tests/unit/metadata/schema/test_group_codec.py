@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kafscale.errors import DamagedObjectError
-from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.committed_offsets import CommittedOffset, PendingOffsets
 from kafscale.groups.consumer_protocol import (
     Subscription,
     decode_assignment,
@@ -21,8 +21,10 @@ from kafscale.metadata.schema.group_codec import (
     NAMED_BYTES_MAX,
     decode_group,
     decode_offset,
+    decode_pending_offsets,
     encode_group,
     encode_offset,
+    encode_pending_offsets,
 )
 from kafscale.metadata.schema.protobuf import TIME_MS_MAX
 from kafscale.metadata.store.base import Entry
@@ -80,6 +82,19 @@ OFFSETS = st.builds(
     committed_ms=TIMES,
     expires_ms=st.none() | TIMES,
     topic_id=st.just(b"") | IDS,
+    commit_number=INT64,
+)
+PENDING = st.builds(
+    PendingOffsets,
+    producer_id=st.integers(0, 2**63 - 1),
+    producer_epoch=st.integers(0, 2**15 - 1),
+    started_ms=TIMES,
+    offsets=st.dictionaries(
+        st.tuples(st.sampled_from(["orders", "payments"]), st.integers(0, 2**31 - 1)),
+        OFFSETS,
+        max_size=3,
+    ),
+    is_committed=st.booleans(),
 )
 
 ORDERS_ID = bytes(range(16))
@@ -157,6 +172,12 @@ def test_published_names_are_not_read_back(group, topic_names):
 @given(OFFSETS)
 def test_offset_round_trips(committed):
     assert decode_offset(entry_of(encode_offset(committed), OFFSET_KEY)) == committed
+
+
+@given(PENDING)
+def test_pending_offsets_round_trip(pending):
+    key = keys.pending_offsets("billing", pending.producer_id)
+    assert decode_pending_offsets(entry_of(encode_pending_offsets(pending), key)) == pending
 
 
 @pytest.mark.parametrize("instance_id", [None, "", "till-4"])
@@ -340,3 +361,31 @@ def test_damaged_offset_is_rejected(record, reason):
     value = record if isinstance(record, bytes) else record.SerializeToString()
     with pytest.raises(DamagedObjectError, match=f"/offsets/orders/3: .*{reason}"):
         decode_offset(entry_of(value, OFFSET_KEY))
+
+
+PendingOffset = messages.PendingOffsets.Offset
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (b"\xff\xff\xff", "not a PendingOffsets message"),
+        (messages.PendingOffsets(producer_id=8), "another producer id: 8"),
+        (messages.PendingOffsets(producer_id=7, started_at="?"), "not a time"),
+        (
+            messages.PendingOffsets(producer_id=7, offsets=[PendingOffset(topic="a/b")]),
+            "invalid partition 'a/b' 0",
+        ),
+        (
+            messages.PendingOffsets(
+                producer_id=7,
+                offsets=[PendingOffset(topic="a", offset=messages.CommittedOffset(topic_id=b"x"))],
+            ),
+            "invalid topic id of 1 bytes",
+        ),
+    ],
+)
+def test_damaged_pending_offsets_are_rejected(record, reason):
+    value = record if isinstance(record, bytes) else record.SerializeToString()
+    with pytest.raises(DamagedObjectError, match=f"/billing/transactions/7: .*{reason}"):
+        decode_pending_offsets(entry_of(value, keys.pending_offsets("billing", 7)))

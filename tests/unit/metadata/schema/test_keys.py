@@ -19,6 +19,8 @@ PARTITIONS = st.integers(0, 2**31 - 1)
             "/kafscale/consumers/billing/offsets/orders/7",
             keys.CommittedOffsetKey("billing", "orders", 7),
         ),
+        ("/kafscale/consumers/billing/transactions/7", keys.PendingOffsetsKey("billing", 7)),
+        ("/kafscale/transactions/billing", keys.TransactionalIdKey("billing")),
         ("/kafscale/brokers/broker-2", keys.BrokerKey(2)),
         ("/kafscale/assignments/orders/7", keys.AssignmentKey("orders", 7)),
         ("/kafscale/counters/broker-epoch/0", keys.CounterKey("broker-epoch/0")),
@@ -30,7 +32,7 @@ def test_keys_equal_the_published_schema(key, meaning):
     assert key_of(meaning) == key
 
 
-def key_of(meaning):
+def key_of(meaning):  # noqa: C901 - one case per key type.
     match meaning:
         case keys.TopicConfigKey(topic):
             return keys.topic_config(topic)
@@ -40,6 +42,10 @@ def key_of(meaning):
             return keys.consumer_group(group)
         case keys.CommittedOffsetKey(group, topic, partition):
             return keys.committed_offset(group, topic, partition)
+        case keys.PendingOffsetsKey(group, producer_id):
+            return keys.pending_offsets(group, producer_id)
+        case keys.TransactionalIdKey(transactional_id):
+            return keys.transactional_id(transactional_id)
         case keys.BrokerKey(broker_id):
             return keys.broker(broker_id)
         case keys.AssignmentKey(topic, partition):
@@ -57,6 +63,8 @@ def key_of(meaning):
         st.builds(keys.PartitionStateKey, TOPICS, PARTITIONS),
         st.builds(keys.ConsumerGroupKey, GROUPS),
         st.builds(keys.CommittedOffsetKey, GROUPS, TOPICS, PARTITIONS),
+        st.builds(keys.PendingOffsetsKey, GROUPS, st.integers(0, 2**63 - 1)),
+        st.builds(keys.TransactionalIdKey, GROUPS),
         st.builds(keys.BrokerKey, PARTITIONS),
         st.builds(keys.AssignmentKey, TOPICS, PARTITIONS),
         st.builds(keys.DeletionKey, TOPICS),
@@ -67,7 +75,7 @@ def test_keys_round_trip(meaning):
 
 
 WORDS = ["topics", "consumers", "brokers", "assignments", "counters", "deletions", "metadata"]
-MORE_WORDS = ["config", "partitions", "offsets", "orders", "snapshot"]
+MORE_WORDS = ["config", "partitions", "offsets", "orders", "snapshot", "transactions"]
 TRAPS = ["", "0", "00", "7", "-1", "٣", "%2F", "%2f", "%25", "%"]
 PARTS = st.sampled_from(WORDS + MORE_WORDS + TRAPS)
 
@@ -91,6 +99,8 @@ def test_parsed_key_rebuilds_the_same_key(parts):
         "/kafscale/topics/orders/partitions/07",
         "/kafscale/topics/orders/partitions/7/more",
         "/kafscale/consumers/100%/metadata",
+        "/kafscale/consumers/billing/transactions/-1",
+        "/kafscale/transactions/100%",
         "/kafscale/counters/",
         "/other/topics/orders/config",
         keys.SNAPSHOT,
@@ -109,8 +119,11 @@ def test_prefixes_cover_their_keys():
     assert not keys.topic_config("orders2").startswith(keys.topic("orders"))
     assert keys.assignment("orders", 1).startswith(keys.assignments("orders"))
     assert keys.committed_offset("g", "orders", 1).startswith(keys.committed_offsets("g"))
+    assert keys.pending_offsets("g", 1).startswith(keys.group_transactions("g"))
+    assert keys.transactional_id("t").startswith(keys.TRANSACTIONS)
 
 
-def test_any_group_id_is_escaped():
+def test_any_id_is_escaped():
     assert keys.consumer_group("a/b%c") == "/kafscale/consumers/a%2Fb%25c/metadata"
+    assert keys.transactional_id("a/b%c") == "/kafscale/transactions/a%2Fb%25c"
     assert keys.parse(keys.consumer_group("")) == keys.ConsumerGroupKey("")
