@@ -112,17 +112,7 @@ class StorageEngine:
         self._log_opener = LogOpener(store, namespace, self._streams, segment_recovery, clock)
         self.logs = LogDirectory()
         self.trimmer = WalTrimmer(leased, random, settings.trim_count_max)
-        self.roll_scheduler = RollScheduler(
-            self._new_writer(save_state),
-            self.trimmer,
-            self.memory,
-            settings.limits,
-            logs=self._all_logs,
-            clock=clock,
-            borrow=blocks.reserve,
-            seal_marker=self._seal_marker,
-            random=random,
-        )
+        self.roll_scheduler = self._new_roll_scheduler(save_state, blocks)
         newest_timestamps = NewestTimestamps(leased, namespace, self.reader)
         self.retention = Retention(
             leased,
@@ -130,6 +120,7 @@ class StorageEngine:
             newest_timestamps,
             self.roll_scheduler,
             save_state=save_state,
+            producer_expiration_ms=settings.producer_expiration_ms,
             clock=clock,
         )
         self._swapper = Swapper(
@@ -145,8 +136,10 @@ class StorageEngine:
         self.compaction = self._new_compaction(open_worker, newest_timestamps)
         self._wal: WalWriter | None = None
 
-    def _new_writer(self, save_state: Callable[[PartitionLog], Awaitable[None]]) -> SegmentWriter:
-        return SegmentWriter(
+    def _new_roll_scheduler(
+        self, save_state: Callable[[PartitionLog], Awaitable[None]], blocks: BlockCache
+    ) -> RollScheduler:
+        writer = SegmentWriter(
             self._leased_store,
             self._namespace,
             index_interval_bytes=self._settings.index_interval_bytes,
@@ -154,6 +147,17 @@ class StorageEngine:
             keep_index=self.reader.keep_index,
             clock=self._clock,
             counters=self.counters,
+        )
+        return RollScheduler(
+            writer,
+            self.trimmer,
+            self.memory,
+            self._settings.limits,
+            logs=self._all_logs,
+            clock=self._clock,
+            borrow=blocks.reserve,
+            seal_marker=self._seal_marker,
+            random=self._random,
         )
 
     def _new_compaction(
@@ -170,6 +174,7 @@ class StorageEngine:
             index_interval_bytes=self._settings.index_interval_bytes,
             logs=self._all_logs,
             swap=self._swapper.swap,
+            aborted=self.reader.aborted_transactions,
             clock=self._clock,
             counters=self.counters,
             random=self._random,
@@ -233,8 +238,7 @@ class StorageEngine:
     ) -> list[PartitionLog]:
         """Open logs and serve them, or none if the store fails; return those that are served.
 
-        `is_wanted` says whether a log is still to be served: opening takes a while, and meanwhile
-        another one of the same name may be served.
+        `is_wanted`: whether a log is still to be served. Meanwhile one of its name may have been.
         """
         wal = self.wal
         started_ms = self._clock()
@@ -340,9 +344,7 @@ class StorageEngine:
             group.create_task(self.roll_scheduler.run())
             group.create_task(
                 self.retention.run(
-                    self._all_logs,
-                    interval_ms=self._settings.retention_check_interval_ms,
-                    producer_expiration_ms=self._settings.producer_expiration_ms,
+                    self._all_logs, interval_ms=self._settings.retention_check_interval_ms
                 )
             )
             if self.compaction is not None:

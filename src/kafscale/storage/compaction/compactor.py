@@ -37,6 +37,7 @@ from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import object_keys
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
+from kafscale.storage.log.state.transactions import AbortedTransaction
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.segments.staging import BuiltSegment
 from kafscale.storage.segments.swap import SwapResult
@@ -64,6 +65,9 @@ _Reply = TypeVar("_Reply", bound=Message)
 
 Swap = Callable[[PartitionLog, BuiltSegment], Awaitable[SwapResult]]
 """Replaces segments of a log."""
+
+AbortedTransactions = Callable[[PartitionLog, int, int], Awaitable[list[AbortedTransaction]]]
+"""Returns the aborted transactions that overlap a range of offsets."""
 
 
 class Dirty(msgspec.Struct, frozen=True):
@@ -97,6 +101,7 @@ class Compactor:
         worker: Worker,
         *,
         swap: Swap,
+        aborted: AbortedTransactions,
         memory_bytes_max: int,
         bytes_per_second: int,
         index_interval_bytes: int,
@@ -107,6 +112,7 @@ class Compactor:
         self._namespace = namespace
         self._worker = worker
         self._swap = swap
+        self._aborted = aborted
         self._memory_bytes_max = memory_bytes_max
         self._index_interval_bytes = index_interval_bytes
         self._rate = TokenBucket(bytes_per_second, wait_seconds_max=WAIT_SECONDS_MAX)
@@ -121,7 +127,10 @@ class Compactor:
         sources = await _sources(log, dirty.cleanable_end)
         now_ms = self._clock()
         horizon_ms = min(now_ms + rules.delete_retention_ms, HORIZON_MS_MAX)
-        begin = Begin(self._memory_bytes_max, now_ms, horizon_ms, self._index_interval_bytes)
+        aborted = await self._aborted(log, log.start_offset, dirty.cleanable_end)
+        begin = Begin(
+            self._memory_bytes_max, now_ms, horizon_ms, self._index_interval_bytes, aborted
+        )
         await self._worker.request(begin)
         noted_end = await self._note(log, sources, dirty.clean_end)
         result = CompactionResult(noted_end)

@@ -10,18 +10,18 @@ Invariants:
   the end of what was noted whose delete horizon has passed. Below the clean end each key has one
   record, so nothing is left that such a tombstone deletes, provided that segments are replaced in
   log order.
-* Records without a key, control batches and transactional batches are kept, and transactional
-  records make no record obsolete: their transaction may have been aborted.
+* Records without a key are kept. Those of aborted transactions are dropped, whatever their keys
+  are, and make no record obsolete; `transactions` says how long markers stay.
 * A segment needs a record. If none is left of a group, the group grows: `Added.has_records`. Only
-  at the end of what was noted the last record stays, and that is the latest of its key.
+  at the end of what was noted the last record stays, and that is the latest of its key, a marker,
+  or aborted; then its marker follows, and stays as well.
 """
 
 from collections.abc import Iterator
-from typing import Final
 
 from kafscale.errors import DamagedObjectError, OperatingError
 from kafscale.records import BatchView, inflate
-from kafscale.records.batch import CONTROL_BIT, DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
+from kafscale.records.batch import CONTROL_BIT, DELETE_HORIZON_BIT
 from kafscale.records.batch_rewrite import rebuild_batch
 from kafscale.records.checksum import Buffer
 from kafscale.records.compaction import note_latest, select_kept
@@ -39,10 +39,10 @@ from kafscale.storage.compaction.messages import (
     Parts,
     Reply,
 )
+from kafscale.storage.compaction.transactions import CleanedTransactions
 from kafscale.storage.formats import segment
 from kafscale.storage.formats.segment_output import SegmentOutput, damage_in
-
-_EXEMPT: Final = CONTROL_BIT | TRANSACTIONAL_BIT
+from kafscale.storage.log.state.transactions import AbortedTransaction
 
 
 class LogCleaner:
@@ -73,6 +73,9 @@ class _Cleaning:
 
     def __init__(self, begin: Begin) -> None:
         self._begin = begin
+        self._transactions = CleanedTransactions(
+            AbortedTransaction(*each) for each in begin.aborted
+        )
         self._latest: dict[bytes, int] = {}
         self._latest_bytes = 0
         self._noted_end = 0
@@ -84,7 +87,7 @@ class _Cleaning:
 
     def note(self, command: Note, data: Buffer) -> Noted:
         for batch in _batches(command, data):
-            if not batch.attributes & _EXEMPT:
+            if not batch.attributes & CONTROL_BIT and self._transactions.aborted_at(batch) is None:
                 with damage_in(command.key):
                     self._latest_bytes += note_latest(
                         inflate(batch), batch.count, batch.base_offset, self._latest
@@ -107,7 +110,7 @@ class _Cleaning:
         self._source_count += 1
         for batch in _batches(command, data):
             self._output.extend(max(self._output.end_offset, batch.next_offset))
-            kept = self._cleaned(command.key, batch)
+            kept = self._cleaned(command, batch)
             self._count_before += batch.count
             self._is_changed |= kept is not batch
             if kept is None:
@@ -121,29 +124,36 @@ class _Cleaning:
         output = self._output
         return Added(output.size_bytes, output.has_records, output.end_offset)
 
-    def _cleaned(self, key: str, batch: BatchView) -> BatchView | None:
+    def _cleaned(self, command: Add, batch: BatchView) -> BatchView | None:
         """What is left of a batch: itself, a smaller one, or None."""
-        attributes = batch.attributes
-        if attributes & _EXEMPT:
+        transactions, begin = self._transactions, self._begin
+        with damage_in(command.key):
+            if batch.attributes & CONTROL_BIT:
+                return transactions.clean_marker(batch, begin.now_ms, begin.horizon_ms)
+            transactions.note_data(batch)
+            marker_offset = transactions.aborted_at(batch)
+            if marker_offset is None:
+                return self._latest_of(batch)
+            assert self._output is not None
+            before = self._output.last_batch
+            return transactions.clean_aborted(batch, marker_offset, before, command.end_offset)
+
+    def _latest_of(self, batch: BatchView) -> BatchView | None:
+        """The records of a batch that are not obsolete."""
+        begin = self._begin
+        has_horizon = batch.attributes & DELETE_HORIZON_BIT != 0
+        is_past = has_horizon and batch.base_timestamp_ms <= begin.now_ms
+        records = inflate(batch)
+        kept, count, has_tombstone = select_kept(
+            records, batch.count, batch.base_offset, self._latest, self._noted_end if is_past else 0
+        )
+        if not count:
+            return None
+        needs_horizon = has_tombstone and not has_horizon
+        if count == batch.count and not needs_horizon:
             return batch
-        has_horizon = attributes & DELETE_HORIZON_BIT != 0
-        is_past = has_horizon and batch.base_timestamp_ms <= self._begin.now_ms
-        with damage_in(key):
-            records = inflate(batch)
-            kept, count, has_tombstone = select_kept(
-                records,
-                batch.count,
-                batch.base_offset,
-                self._latest,
-                self._noted_end if is_past else 0,
-            )
-            if not count:
-                return None
-            needs_horizon = has_tombstone and not has_horizon
-            if count == batch.count and not needs_horizon:
-                return batch
-            horizon_ms = self._begin.horizon_ms if needs_horizon else None
-            return rebuild_batch(batch, records, kept, horizon_ms=horizon_ms)
+        horizon_ms = begin.horizon_ms if needs_horizon else None
+        return rebuild_batch(batch, records, kept, horizon_ms=horizon_ms)
 
     def finish(self) -> tuple[Finished, Parts]:
         if self._output is None:

@@ -26,6 +26,8 @@ class Begin(Message, frozen=True):
     """When tombstones that have no delete horizon yet may be dropped."""
     index_interval_bytes: int
     """The distance between two entries of the index of a new segment."""
+    aborted: Sequence[tuple[int, int, int]] = ()
+    """The aborted transactions: producer id, first offset, offset of the marker; ascending."""
 
 
 class Note(Message, frozen=True):

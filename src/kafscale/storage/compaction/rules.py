@@ -5,8 +5,8 @@
 
 A partition is due if the dirty share of its cleanable bytes exceeds `min.cleanable.dirty.ratio`, or
 if a dirty record is older than `max.compaction.lag.ms`. The head consists of records that are not
-in segments yet, and of the first segment with a record younger than `min.compaction.lag.ms` and all
-that follow it.
+in segments yet, and of the first segment with a record younger than `min.compaction.lag.ms`, or at
+or above the last stable offset, and all that follow it.
 """
 
 from typing import Final

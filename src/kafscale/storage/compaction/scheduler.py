@@ -19,7 +19,13 @@ from kafscale.errors import DamagedObjectError, KafscaleError
 from kafscale.observability.logging import get_logger
 from kafscale.records.batch import HEADER, HEADER_BYTES, BatchHeader
 from kafscale.storage.compaction.checkpoint import read_checkpoint
-from kafscale.storage.compaction.compactor import CompactionResult, Compactor, Dirty, Swap
+from kafscale.storage.compaction.compactor import (
+    AbortedTransactions,
+    CompactionResult,
+    Compactor,
+    Dirty,
+    Swap,
+)
 from kafscale.storage.compaction.rules import CompactionRules
 from kafscale.storage.compaction.worker_process import Worker
 from kafscale.storage.counters import StorageCounters
@@ -78,6 +84,7 @@ class CompactionScheduler:
         index_interval_bytes: int,
         logs: Callable[[], Iterable[PartitionLog]],
         swap: Swap,
+        aborted: AbortedTransactions,
         clock: Callable[[], int],
         counters: StorageCounters,
         random: Random,
@@ -96,6 +103,7 @@ class CompactionScheduler:
             namespace,
             worker,
             swap=swap,
+            aborted=aborted,
             memory_bytes_max=settings.memory_bytes_max,
             bytes_per_second=settings.bytes_per_second,
             index_interval_bytes=index_interval_bytes,
@@ -242,6 +250,10 @@ class CompactionScheduler:
             )
         first, start = segments.find(clean_end), segments.find(log.start_offset)
         end = min(end, len(segments))
+        stable_offset = log.last_stable_offset
+        if stable_offset < segments.end_offset:
+            # The first segment with an offset that may still be aborted is not rewritten.
+            end = min(end, segments.find(max(stable_offset, log.start_offset)))
         if end <= first:
             return Dirty(clean_end, clean_end, 0.0)
         dirty_bytes = segments.bytes_between(first, end)

@@ -7,7 +7,8 @@ Layout, big-endian:
     at  6  body
 
 Each section has its own checksum, because a flipped bit in a sequence or an offset would show only
-as a wrong result much later. `producer_state` and `leader_epochs` define the bodies.
+as a wrong result much later. `producer_state`, `leader_epochs` and `transactions` define the
+bodies.
 """
 
 from struct import Struct
@@ -20,6 +21,8 @@ PRODUCERS_SECTION: Final = b"PROD"
 """The magic of the section with the producer state at the segment's end."""
 EPOCHS_SECTION: Final = b"EPOC"
 """The magic of the section with the leader epochs at the segment's end."""
+TRANSACTIONS_SECTION: Final = b"TXNS"
+"""The magic of the section with the transactions that are open, or were aborted."""
 
 _PREFIX: Final = Struct(">hI")
 

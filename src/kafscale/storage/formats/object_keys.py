@@ -10,6 +10,8 @@
     {namespace}/{topic}/{partition}/merged-{base:020d}-{end:020d}      the segment at `base` holds
                                                                        all offsets up to `end`
                                                                        and replaces those between
+    {namespace}/{topic}/{partition}/transactions                       segments have batches of
+                                                                       transactions
     {namespace}/_staging/{job}/{topic}/{partition}/…                   staged segments, see `swap`
     {namespace}/_catalog/topics.json                                   the topics, for readers
                                                                        without etcd
@@ -32,6 +34,7 @@ from kafscale.text.topic_partition import topic_of_directory
 SEGMENT_SUFFIX: Final = ".kfs"
 INDEX_SUFFIX: Final = ".index"
 LOG_START_NAME: Final = "log-start"
+TRANSACTIONS_NAME: Final = "transactions"
 WAL_SUFFIX: Final = ".kfw"
 
 OBJECTS_DIRECTORY: Final = "objects"
@@ -65,6 +68,7 @@ _DIRECTORY: Final = "[a-zA-Z0-9._-]{1,249}(?:@[0-9a-f]{32})?"
 _SEGMENT: Final = re.compile(rf"({_DIRECTORY})/({_NUMBER})/segment-([0-9]{{20}})(\.kfs|\.index)")
 _MERGED: Final = re.compile(rf"({_DIRECTORY})/({_NUMBER})/merged-([0-9]{{20}})-([0-9]{{20}})")
 _LOG_START: Final = re.compile(rf"({_DIRECTORY})/({_NUMBER})/{LOG_START_NAME}")
+_TRANSACTIONS: Final = re.compile(rf"({_DIRECTORY})/({_NUMBER})/{TRANSACTIONS_NAME}")
 _WAL: Final = re.compile(rf"_wal/({_NUMBER})/([0-9]{{10}})/([0-9]{{20}})\.kfw")
 _JOB_RUN: Final = re.compile(r"_jobs/([a-z][a-z0-9-]{0,63})/([0-9]{13})-([0-9a-f]{8})\.json")
 
@@ -113,6 +117,17 @@ class LogStartRef(msgspec.Struct, frozen=True, gc=False):
         return topic_of_directory(self.directory)
 
 
+class TransactionsRef(msgspec.Struct, frozen=True, gc=False):
+    """The parts of the key of the object of a partition whose segments have transactions."""
+
+    directory: str
+    partition: int
+
+    @property
+    def topic(self) -> str:
+        return topic_of_directory(self.directory)
+
+
 class WalRef(msgspec.Struct, frozen=True, gc=False):
     """The parts of the key of a WAL object."""
 
@@ -129,7 +144,7 @@ class JobRunRef(msgspec.Struct, frozen=True, gc=False):
     run: str
 
 
-Ref = SegmentRef | ReplacedRef | MergedRef | LogStartRef | WalRef | JobRunRef
+Ref = SegmentRef | ReplacedRef | MergedRef | LogStartRef | TransactionsRef | WalRef | JobRunRef
 
 
 # --- building -------------------------------------------------------------------------------------
@@ -184,6 +199,15 @@ def directory_of(segment_key: str) -> str:
 
 def log_start_key(namespace: str, directory: str, partition: int) -> str:
     return f"{partition_prefix(namespace, directory, partition)}{LOG_START_NAME}"
+
+
+def transactions_key(namespace: str, directory: str, partition: int) -> str:
+    """The key of the object that says that segments of a partition have transactions.
+
+    It is written before the first of them, and sorts after the segments of its partition, so that a
+    listing that shows such a segment shows it, too.
+    """
+    return f"{partition_prefix(namespace, directory, partition)}{TRANSACTIONS_NAME}"
 
 
 def merged_key(
@@ -269,6 +293,7 @@ def parse(namespace: str, key: str) -> Ref | None:
         or parse_wal(namespace, key)
         or _parse_log_start(namespace, key)
         or _parse_merged(namespace, key)
+        or _parse_transactions(namespace, key)
         or parse_job_run(namespace, key)
     )
 
@@ -301,6 +326,13 @@ def _parse_merged(namespace: str, key: str) -> MergedRef | None:
     if not base_offset < end_offset <= INT64_MAX:
         return None
     return MergedRef(match[1], int(match[2]), base_offset, end_offset)
+
+
+def _parse_transactions(namespace: str, key: str) -> TransactionsRef | None:
+    match = _TRANSACTIONS.fullmatch(_relative_key(namespace, key))
+    if match is None or not _is_topic_partition(match[1], int(match[2])):
+        return None
+    return TransactionsRef(match[1], int(match[2]))
 
 
 def parse_staged(namespace: str, key: str) -> SegmentRef | None:

@@ -53,6 +53,11 @@ class SegmentOutput:
         return self._base_offset if self._pending is None else self._pending.next_offset
 
     @property
+    def last_batch(self) -> BatchView | None:
+        """The last batch so far; it takes over the offsets of those that are dropped after it."""
+        return self._pending
+
+    @property
     def has_records(self) -> bool:
         return self._pending is not None
 

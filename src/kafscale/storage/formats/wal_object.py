@@ -13,6 +13,8 @@ Layout, big-endian:
     at  0  magic           4 bytes  `KAFW`
     at  4  version         int16    3
     at  6  flags           int16    bit 0: a fence, which is empty and ends a stream
+                                    bits 1-14: the number of ranges with batches of transactions,
+                                    which come first; 16383 means that any range may have some
     at  8  broker id       int32    the broker that owns the stream
     at 12  epoch           int64    the broker epoch of its session
     at 20  sequence        int64    the number of the object in the stream, from 0
@@ -30,6 +32,9 @@ bodies without gaps or overlaps. Bodies are written separately, never copied or 
 decoded is verified. Header and table are written twice, with checksums of their own: an object that
 is damaged in one place, or has lost its end, still says which offsets it had (`salvage`). Whether
 an object is acknowledged is decided by `wal.streams`, by what `trimmed to` says of older objects.
+
+The flags show which partitions have transactional or control batches, so that readers of the bucket
+need not read the batches of all others to know what is committed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,6 +51,8 @@ MAGIC: Final = b"KAFW"
 END_MAGIC: Final = b"END!"
 VERSION: Final = 3
 FENCE_FLAG: Final = 0x01
+TRANSACTIONAL_COUNT_SHIFT: Final = 1
+TRANSACTIONAL_COUNT_MAX: Final = 0x3FFF
 TOPIC_ID_BYTES: Final = 16
 TAIL_BYTES_HINT: Final = 64 * 1024
 """Bytes to request first from an object's end; the table of several hundred ranges fits."""
@@ -91,6 +98,8 @@ class Range(msgspec.Struct, frozen=True, gc=False):
     base_offset: int
     last_offset: int
     max_timestamp_ms: int
+    is_transactional: bool = False
+    """Whether transactional or control batches may be among them."""
 
 
 class PartitionData(msgspec.Struct, frozen=True, gc=False):
@@ -103,6 +112,8 @@ class PartitionData(msgspec.Struct, frozen=True, gc=False):
     base_offset: int
     last_offset: int
     max_timestamp_ms: int
+    is_transactional: bool = False
+    """Whether transactional or control batches are among them."""
 
 
 class WalObject(msgspec.Struct, frozen=True, gc=False):
@@ -122,14 +133,17 @@ class WalObject(msgspec.Struct, frozen=True, gc=False):
 def encode(header: Header, partitions: Sequence[PartitionData]) -> list[Buffer]:
     """Return the parts of an object: head, bodies (not copied), tail.
 
-    Bodies are sorted by topic and partition. Several bodies of one partition must be given in
-    offset order, and become one range.
+    Bodies are sorted by topic and partition, those with transactions first. Several bodies of one
+    partition must be given in offset order, and become one range.
     """
     assert partitions
     assert not header.is_fence
     bodies: list[Buffer] = []
     rows: list[bytes] = []
     ordered = sorted(partitions, key=_sort_key)
+    transactional = {_place(data) for data in ordered if data.is_transactional}
+    if transactional:
+        ordered.sort(key=lambda data: _place(data) not in transactional)
     first = ordered[0]
     length, next_offset, max_timestamp_ms = 0, first.base_offset, first.max_timestamp_ms
     for data in ordered:
@@ -145,7 +159,11 @@ def encode(header: Header, partitions: Sequence[PartitionData]) -> list[Buffer]:
         next_offset = data.last_offset + 1
         max_timestamp_ms = max(max_timestamp_ms, data.max_timestamp_ms)
     rows.append(_row(first, length, next_offset - 1, max_timestamp_ms))
-    return _parts(header, b"".join(rows), bodies)
+    return _parts(header, b"".join(rows), bodies, len(transactional))
+
+
+def _place(data: PartitionData) -> tuple[bytes, int]:
+    return data.topic_id, data.partition
 
 
 def encode_empty(header: Header) -> list[Buffer]:
@@ -170,8 +188,10 @@ def _row(first: PartitionData, length: int, last_offset: int, max_timestamp_ms: 
     )
 
 
-def _parts(header: Header, table: bytes, bodies: Iterable[Buffer]) -> list[Buffer]:
-    start = _encode_header(header, table)
+def _parts(
+    header: Header, table: bytes, bodies: Iterable[Buffer], transactional_count: int = 0
+) -> list[Buffer]:
+    start = _encode_header(header, table, min(transactional_count, TRANSACTIONAL_COUNT_MAX))
     head, tail = start + table, table + start
     checksum = crc32c(head)
     for body in bodies:
@@ -179,11 +199,12 @@ def _parts(header: Header, table: bytes, bodies: Iterable[Buffer]) -> list[Buffe
     return [head, *bodies, tail + _SEAL.pack(crc32c(tail, checksum), END_MAGIC)]
 
 
-def _encode_header(header: Header, table: bytes) -> bytes:
+def _encode_header(header: Header, table: bytes, transactional_count: int) -> bytes:
+    flags = FENCE_FLAG if header.is_fence else transactional_count << TRANSACTIONAL_COUNT_SHIFT
     encoded = _HEADER.pack(
         MAGIC,
         VERSION,
-        FENCE_FLAG if header.is_fence else 0,
+        flags,
         header.broker_id,
         header.epoch,
         header.sequence,
@@ -204,6 +225,8 @@ class _Head(msgspec.Struct, frozen=True, gc=False):
     header: Header
     table_length: int
     table_checksum: int
+    transactional_count: int
+    """How many ranges, from the first, have batches of transactions."""
 
     @property
     def bodies_position(self) -> int:
@@ -283,7 +306,8 @@ def _read_head(key: str, view: memoryview) -> _Head:
         _raise_damaged(key, "checksum mismatch in the header")
     is_fence = bool(flags & FENCE_FLAG)
     header = Header(broker_id, epoch, sequence, created_ms, trimmed_to, is_fence=is_fence)
-    return _Head(header, table_length, table_checksum)
+    transactional_count = flags >> TRANSACTIONAL_COUNT_SHIFT & TRANSACTIONAL_COUNT_MAX
+    return _Head(header, table_length, table_checksum, transactional_count)
 
 
 def _read_seal(key: str, view: memoryview) -> int:
@@ -311,9 +335,10 @@ def _read_table(key: str, head: _Head, table: memoryview) -> list[Range]:
         _raise_damaged(key, f"{len(table)} bytes of a table of {head.table_length} bytes")
     if crc32c(table) != head.table_checksum:
         _raise_damaged(key, "checksum mismatch in the table")
-    ranges = []
+    ranges: list[Range] = []
     position = 0
     body_position = head.bodies_position
+    has_unlimited = head.transactional_count == TRANSACTIONAL_COUNT_MAX
     while position < len(table):
         name_position = position + _ROW.size
         if name_position > len(table):
@@ -339,6 +364,7 @@ def _read_table(key: str, head: _Head, table: memoryview) -> list[Range]:
                 base_offset,
                 last_offset,
                 max_timestamp_ms,
+                has_unlimited or len(ranges) < head.transactional_count,
             )
         )
         body_position += length

@@ -10,6 +10,7 @@ Invariants:
 
 * Only this class assigns offsets; they are contiguous and never reused.
 * The high watermark is the end of the longest durable prefix; readers get no record above it.
+* The last stable offset is at most the high watermark, and never moves back.
 * State changes contain no `await`, so other tasks never see one half done.
 
 `wal.writer` makes records durable, `segments.segment_writer` rolls them into segments,
@@ -18,43 +19,20 @@ Invariants:
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
-
-import msgspec
 
 from kafscale.errors import NotOwnerError, OffsetOutOfRangeError
 from kafscale.records import BatchView, TimestampType
-from kafscale.records.batch import CONTROL_BIT, TIMESTAMP_TYPE_BIT, BatchHeader
+from kafscale.records.batch import TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT, BatchHeader
+from kafscale.records.control import ControlType, EndMarker, build_end_marker, read_end_marker
+from kafscale.storage.log.appends import AppendResult, PendingAppends, Wal
 from kafscale.storage.log.config import LogSettings
 from kafscale.storage.log.state.batch_run import BatchRun
 from kafscale.storage.log.state.leader_epochs import LeaderEpochs
 from kafscale.storage.log.state.producer_state import Duplicate, Producers
 from kafscale.storage.log.state.segment_list import SegmentList
 from kafscale.storage.log.state.tail import Tail, TailMemory
-
-
-class AppendResult(msgspec.Struct, gc=False):
-    """The offset of an appended batch, and the future to wait for."""
-
-    base_offset: int
-    timestamp_ms: int
-    """The broker's time if the topic uses LogAppendTime, else -1."""
-    durable: "asyncio.Future[None] | None"
-    """Resolved when the batch is durable; None if it already is."""
-
-
-class Wal(Protocol):
-    """Makes appended batches durable."""
-
-    def append(  # noqa: PLR0917 - keywords cost time on the produce path.
-        self,
-        log: "PartitionLog",
-        batch: memoryview,
-        base_offset: int,
-        last_offset: int,
-        count: int,
-        max_timestamp_ms: int,
-    ) -> "asyncio.Future[None]": ...
+from kafscale.storage.log.state.transaction_rules import OF_TRANSACTIONS, TransactionRules
+from kafscale.storage.log.state.transaction_state import Transactions, VerificationGuard
 
 
 class PartitionLog:
@@ -63,6 +41,7 @@ class PartitionLog:
     __slots__ = (
         "_appends_paused",
         "_pending_appends",
+        "_rules",
         "_watchers",
         "closed",
         "directory",
@@ -86,6 +65,7 @@ class PartitionLog:
         "tail",
         "topic",
         "topic_id",
+        "transactions",
         "wal",
     )
 
@@ -110,7 +90,7 @@ class PartitionLog:
         self.segments = segments
         self.leader_epoch = leader_epoch
         self.tail = Tail(memory, segments.end_offset)
-        self.producers = Producers()
+        self.restore_producers(Producers(), Transactions())
         self.epochs = LeaderEpochs()
         self.start_offset = segments.start_offset or 0
         self.high_watermark = segments.end_offset
@@ -136,13 +116,19 @@ class PartitionLog:
         self.closed = False
         self._appends_paused = False
         self._watchers: set[Callable[[PartitionLog], None]] = set()
-        self._pending_appends: list[tuple[int, asyncio.Future[None]]] = []
+        self._pending_appends = PendingAppends()
 
     def __repr__(self) -> str:
         return (
             f"<PartitionLog {self.topic}/{self.partition} {self.start_offset}"
             f"..{self.high_watermark}..{self.end_offset}>"
         )
+
+    def restore_producers(self, producers: Producers, transactions: Transactions) -> None:
+        """Continue with the state at the end of the last segment."""
+        self.producers = producers
+        self.transactions = transactions
+        self._rules = TransactionRules(producers, transactions)
 
     def become_leader(self, wal: Wal) -> None:
         """Accept appends from now on; this leader epoch begins at the log's end offset."""
@@ -168,23 +154,33 @@ class PartitionLog:
     # --- writing ------------------------------------------------------------------------------
 
     def append(
-        self, batch: BatchView, now_ms: int, header: BatchHeader | None = None
+        self,
+        batch: BatchView,
+        now_ms: int,
+        header: BatchHeader | None = None,
+        guard: VerificationGuard | None = None,
     ) -> AppendResult:
         """Assign offsets to a valid batch and pass it to the WAL, unless it is a duplicate.
 
-        `header` saves decoding it again if the caller already has it.
+        `header` saves decoding it again if the caller already has it. The first batch of a
+        transaction needs a guard: see `needs_verification`.
         """
         self.check_open()
         if self._appends_paused:
             self.check_not_paused()
         header = header or batch.header()
+        marker = None
         if header.producer_id >= 0:
-            duplicate = self.producers.check(
-                header.producer_id,
-                header.producer_epoch,
-                header.base_sequence,
-                header.last_sequence,
-            )
+            if header.attributes & TRANSACTIONAL_BIT or self.transactions.open:
+                marker = read_end_marker(batch)
+                duplicate = self._rules.check(header, marker, guard)
+            else:
+                duplicate = self.producers.check(
+                    header.producer_id,
+                    header.producer_epoch,
+                    header.base_sequence,
+                    header.last_sequence,
+                )
             if duplicate is not None:
                 return self._duplicate_result(duplicate)
         timestamp_ms = -1
@@ -203,51 +199,65 @@ class PartitionLog:
             header.record_count,
             header.max_timestamp_ms if timestamp_ms < 0 else timestamp_ms,
         )
-        self._update_producer_state(header, base_offset, last_offset, now_ms, self.high_watermark)
+        if header.producer_id >= 0:
+            if header.attributes & OF_TRANSACTIONS:
+                self._rules.record(header, marker, base_offset, now_ms, self.high_watermark)
+            else:
+                self.producers.record_header(header, base_offset, now_ms, self.high_watermark)
         self.end_offset = last_offset + 1
-        if self._pending_appends and self._pending_appends[-1][1] is durable:
-            self._pending_appends.pop()
-        self._pending_appends.append((self.end_offset, durable))
+        self._pending_appends.add(self.end_offset, durable)
         return AppendResult(base_offset, timestamp_ms, durable)
 
     def _duplicate_result(self, duplicate: Duplicate) -> AppendResult:
         """The result of the first append of a batch."""
         is_append_time = self.settings.timestamp_type is TimestampType.LOG_APPEND_TIME
         timestamp_ms = duplicate.timestamp_ms if is_append_time else -1
-        for end_offset, durable in self._pending_appends:
-            if duplicate.last_offset < end_offset:
-                return AppendResult(duplicate.base_offset, timestamp_ms, durable)
-        return AppendResult(duplicate.base_offset, timestamp_ms, None)
+        durable = self._pending_appends.find(duplicate.last_offset)
+        return AppendResult(duplicate.base_offset, timestamp_ms, durable)
 
-    def update_state(self, header: BatchHeader, now_ms: int) -> None:
-        """Update producer state and leader epochs from a batch that is replayed, so is durable."""
+    def append_end_marker(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        control_type: ControlType,
+        coordinator_epoch: int,
+        now_ms: int,
+    ) -> AppendResult:
+        """Append the marker of a transaction, whether the producer has one open here or not."""
+        marker = build_end_marker(
+            producer_id, producer_epoch, control_type, coordinator_epoch, now_ms
+        )
+        return self.append(BatchView(marker), now_ms)
+
+    def update_state(
+        self, header: BatchHeader, now_ms: int, marker: EndMarker | None = None
+    ) -> None:
+        """Update producer state and leader epochs from a batch that is replayed, so is durable.
+
+        `marker` is the content of a control batch.
+        """
         if header.attributes & TIMESTAMP_TYPE_BIT:
             now_ms = header.max_timestamp_ms  # When the batch was appended.
-        last_offset = header.base_offset + header.last_offset_delta
-        self._update_producer_state(
-            header, header.base_offset, last_offset, now_ms, last_offset + 1
-        )
-        self.epochs.assign(header.leader_epoch, header.base_offset)
+        base_offset = header.base_offset
+        if header.producer_id >= 0:
+            durable_to = base_offset + header.last_offset_delta + 1
+            self._rules.record(header, marker, base_offset, now_ms, durable_to)
+        self.epochs.assign(header.leader_epoch, base_offset)
 
-    def _update_producer_state(
-        self, header: BatchHeader, base_offset: int, last_offset: int, now_ms: int, durable_to: int
-    ) -> None:
-        """Record the producer of a batch.
+    def needs_verification(self, header: BatchHeader) -> bool:
+        """Whether the coordinator has to confirm the transaction of a batch before its append."""
+        return self._rules.needs_verification(header)
 
-        Producers expire by append time, not by record timestamp: a producer that copies old
-        records is active.
+    def start_verification(
+        self, producer_id: int, epoch: int, base_sequence: int, *, adds_partition: bool
+    ) -> VerificationGuard:
+        """Return the guard for the append, before the coordinator is asked about the transaction.
+
+        `adds_partition`: the coordinator adds this partition to the transaction (KIP-890).
         """
-        if header.producer_id >= 0 and not header.attributes & CONTROL_BIT:
-            self.producers.record(
-                header.producer_id,
-                header.producer_epoch,
-                header.base_sequence,
-                header.last_sequence,
-                base_offset,
-                last_offset,
-                now_ms,
-                durable_to,
-            )
+        return self._rules.start_verification(
+            producer_id, epoch, base_sequence, adds_partition=adds_partition
+        )
 
     def advance_high_watermark(self, run: BatchRun, now_ms: int) -> None:
         """Make a run visible to readers; the WAL calls this in offset order."""
@@ -256,10 +266,11 @@ class PartitionLog:
         assert run.base_offset >= self.high_watermark
         self.tail.append(run)
         self.high_watermark = run.last_offset + 1
+        if self.transactions.first_unstable_offset is not None:
+            self.transactions.advance_high_watermark(self.high_watermark)
         if self.oldest_unrolled_ms is None:
             self.oldest_unrolled_ms = now_ms
-        while self._pending_appends and self._pending_appends[0][0] <= self.high_watermark:
-            del self._pending_appends[0]
+        self._pending_appends.drop_below(self.high_watermark)
         self._notify_watchers()
 
     def skip_to(self, offset: int) -> None:
@@ -271,6 +282,7 @@ class PartitionLog:
             self.segments.end_offset = max(self.segments.end_offset, offset)
             self.tail.mark_rolled(self.segments.end_offset)
         self.high_watermark = self.end_offset = max(self.end_offset, offset)
+        self.transactions.advance_high_watermark(self.high_watermark)
 
     @property
     def recovery_offset(self) -> int:
@@ -305,6 +317,7 @@ class PartitionLog:
         if self.rolled_max_timestamp_ms is not None:
             self.rolled_max_timestamp_ms = max(self.rolled_max_timestamp_ms, max_timestamp_ms)
         self.tail.mark_rolled(next_offset)
+        self.transactions.mark_rolled(next_offset, self.tail.start_offset)
         if not self.tail.unrolled_bytes and next_offset < self.high_watermark:
             # The offsets up to the high watermark are missing, because of damage.
             self.segments.end_offset = self.high_watermark
@@ -347,6 +360,14 @@ class PartitionLog:
             raise NotOwnerError(f"{self.topic}/{self.partition} is not served by this broker")
 
     # --- reading ------------------------------------------------------------------------------
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The end of what readers of committed records get: below it, no transaction is open."""
+        first_unstable = self.transactions.first_unstable_offset
+        if first_unstable is None or first_unstable >= self.high_watermark:
+            return self.high_watermark
+        return max(first_unstable, self.start_offset)
 
     def check_readable(self, offset: int) -> None:
         self.check_open()

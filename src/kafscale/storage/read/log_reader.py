@@ -24,7 +24,7 @@ from kafscale.errors import (
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView, batch, split
 from kafscale.storage.counters import StorageCounters
-from kafscale.storage.formats import index, object_keys
+from kafscale.storage.formats import object_keys
 from kafscale.storage.formats import segment as segment_format
 from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
@@ -33,8 +33,9 @@ from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.block import BLOCK_BYTES, BatchPlace, Block, is_verified, pieces, verify
 from kafscale.storage.read.block_cache import BlockCache
 from kafscale.storage.read.damaged_segments import DamagedSegments
-from kafscale.storage.read.loading_cache import LoadingCache
 from kafscale.storage.read.read_ahead import ReadAheadLimits, following_blocks
+from kafscale.storage.read.segment_indexes import SegmentIndexes
+from kafscale.storage.read.segment_transactions import SegmentTransactions
 
 logger = get_logger(__name__)
 
@@ -68,35 +69,52 @@ class LogReader:
         self._namespace = namespace
         self._blocks = blocks
         self._read_ahead_limits = read_ahead
-        self._index_interval_bytes = index_interval_bytes
         self._damaged = DamagedSegments(store, namespace, self.forget, counters)
-        self._indexes: LoadingCache[str, Index] = LoadingCache(
-            indexes_bytes_max, lambda index: index.cost_bytes
+        self._indexes = SegmentIndexes(
+            store, namespace, bytes_max=indexes_bytes_max, interval_bytes=index_interval_bytes
         )
+        self.index = self._indexes.get
+        """The index of a segment."""
+        self.keep_index = self._indexes.keep
+        self.transactions = SegmentTransactions(self._indexes, self)
+        self.aborted_transactions = self.transactions.find_aborted
+        """The aborted transactions that overlap a range."""
 
     @property
     def cached_bytes(self) -> int:
-        return self._blocks.size_bytes + self._indexes.size_bytes
+        return self._blocks.size_bytes + self._indexes.size_bytes + self.transactions.size_bytes
 
     async def read(
-        self, log: PartitionLog, offset: int, bytes_max: int, *, first: bool
+        self,
+        log: PartitionLog,
+        offset: int,
+        bytes_max: int,
+        *,
+        first: bool,
+        end_offset: int | None = None,
     ) -> tuple[list[memoryview], int]:
         """Slices of whole batches from the one that holds the offset, and the offset after them.
 
-        With `first`, the first batch may be larger than `bytes_max`.
+        With `first`, the first batch may be larger than `bytes_max`. With an end offset, which is
+        that of a batch, batches from there on are left out.
         """
         log.check_readable(offset)
         slices: list[memoryview] = []
         while bytes_max > 0 and offset < log.high_watermark:
+            if end_offset is not None and offset >= end_offset:
+                break
             if log.closed or offset < log.start_offset:
                 break  # Deleted while this reader waited for an earlier batch.
             if log.in_tail(offset):
-                read_slices, offset = log.tail.read(offset, bytes_max, first=first)
+                read_slices, offset = log.tail.read(
+                    offset, bytes_max, first=first, end_offset=end_offset
+                )
             else:
+                read_segment = partial(
+                    self._read_segment, log, offset, bytes_max, first=first, end_offset=end_offset
+                )
                 try:
-                    read_slices, offset = await self.read_segments(
-                        log, partial(self._read_segment, log, offset, bytes_max, first=first)
-                    )
+                    read_slices, offset = await self.read_segments(log, read_segment)
                 except DamagedRecordsError:
                     if slices:
                         break
@@ -140,22 +158,10 @@ class LogReader:
         if log.in_tail(offset) or not len(log.segments):
             return True
         segment = log.segments[log.segments.find(offset)]
-        entries = self._indexes.get(self._index_key(log, segment.base_offset))
+        entries = self._indexes.cached(log, segment)
         return entries is not None and self._blocks.contains(
             self._key(log, segment), entries.positions[entries.find(offset)]
         )
-
-    async def index(self, log: PartitionLog, segment: Segment) -> Index:
-        """The index of a segment."""
-        key = self._index_key(log, segment.base_offset)
-        cached = self._indexes.get(key)
-        if cached is not None:
-            return cached
-        return await self._indexes.load(key, lambda: self._load_index(log, segment))
-
-    def keep_index(self, log: PartitionLog, base_offset: int, entries: Index) -> None:
-        """Cache the index of a segment that was just written, so that no reader fetches it."""
-        self._indexes.put(self._index_key(log, base_offset), entries)
 
     async def batches(self, log: PartitionLog, segment: Segment, position: int) -> list[BatchView]:
         """The batches of a segment from a position: about one block, but at least one batch."""
@@ -171,7 +177,8 @@ class LogReader:
     def forget(self, *prefixes: str) -> None:
         """Drop cached data of objects that are deleted or may have been replaced."""
         self._blocks.forget(*prefixes)
-        self._indexes.discard(lambda key: key.startswith(prefixes))
+        self._indexes.forget(*prefixes)
+        self.transactions.forget(*prefixes)
 
     def forget_partitions(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Drop cached data of partitions, by topic directory, that others may have changed."""
@@ -182,15 +189,16 @@ class LogReader:
     def close(self) -> None:
         self._blocks.close()
         self._indexes.clear()
+        self.transactions.clear()
 
     # --- segments -----------------------------------------------------------------------------
 
     async def _read_segment(
-        self, log: PartitionLog, offset: int, bytes_max: int, *, first: bool
+        self, log: PartitionLog, offset: int, bytes_max: int, *, first: bool, end_offset: int | None
     ) -> tuple[list[memoryview], int]:
         if not len(log.segments):
             # Damage has left a gap before the tail.
-            return log.tail.read(offset, bytes_max, first=first)
+            return log.tail.read(offset, bytes_max, first=first, end_offset=end_offset)
         segment = log.segments[log.segments.find(offset)]
         key = self._key(log, segment)
         entries = await self.index(log, segment)
@@ -198,21 +206,30 @@ class LogReader:
         start = await self._seek(key, entries, offset, body_end)
         if start is None:
             # Damage has left a gap after this segment; continue with what follows it.
-            return await self._read_after_gap(log, segment, bytes_max, first=first)
+            return await self._read_after_gap(
+                log, segment, bytes_max, first=first, end_offset=end_offset
+            )
         if start.end - start.position > bytes_max and not first:
             return [], offset
+        if end_offset is not None and start.next_offset > end_offset:
+            return [], offset  # A batch that took over the offsets of dropped ones before it.
         limit = start.position + bytes_max
-        stop = await self._stop(key, entries, start, limit, body_end)
-        is_past_next = await self._extends_past_next(key, segment, stop)
-        if is_past_next:
-            stop = await self._last_below(key, entries, start, limit, segment.next_offset)
+        ends_within = end_offset is not None and end_offset < segment.next_offset
+        if ends_within:
+            assert end_offset is not None
+            stop = await self._last_below(key, entries, start, limit, end_offset)
+        else:
+            stop = await self._stop(key, entries, start, limit, body_end)
+            ends_within = await self._extends_past_next(key, segment, stop)
+            if ends_within:
+                stop = await self._last_below(key, entries, start, limit, segment.next_offset)
         blocks = await self._blocks.blocks(key, start.position, stop.end)
         if not blocks[0].start:
             _check_header(key, blocks[0], segment)
         end = await self._verify(key, blocks, start, stop)
         self._read_ahead(log, segment, end.position)
         slices = pieces(blocks, start.position, end.position)
-        is_exact = is_past_next or end.position < body_end
+        is_exact = ends_within or end.position < body_end
         return slices, end.offset if is_exact else segment.next_offset
 
     @staticmethod
@@ -231,14 +248,23 @@ class LogReader:
         return verified
 
     async def _read_after_gap(
-        self, log: PartitionLog, segment: Segment, bytes_max: int, *, first: bool
+        self,
+        log: PartitionLog,
+        segment: Segment,
+        bytes_max: int,
+        *,
+        first: bool,
+        end_offset: int | None,
     ) -> tuple[list[memoryview], int]:
         logger.error(
             "offsets missing", topic=log.topic, partition=log.partition, before=segment.next_offset
         )
-        if segment.next_offset >= log.segments.end_offset:
-            return log.tail.read(segment.next_offset, bytes_max, first=first)
-        return await self._read_segment(log, segment.next_offset, bytes_max, first=first)
+        offset = segment.next_offset
+        if end_offset is not None and offset >= end_offset:
+            return [], offset
+        if offset >= log.segments.end_offset:
+            return log.tail.read(offset, bytes_max, first=first, end_offset=end_offset)
+        return await self._read_segment(log, offset, bytes_max, first=first, end_offset=end_offset)
 
     async def _seek(
         self, key: str, entries: Index, offset: int, body_end: int
@@ -322,44 +348,8 @@ class LogReader:
         limits = self._read_ahead_limits
         for following, block in following_blocks(log.segments, segment, position, limits):
             self._blocks.prefetch(self._key(log, following), block)
-            index_key = self._index_key(log, following.base_offset)
-            if not block and index_key not in self._indexes:
-                self._indexes.start(index_key, partial(self._load_index, log, following))
-
-    async def _load_index(self, log: PartitionLog, segment: Segment) -> Index:
-        """Load the stored index; if it is missing or damaged, rebuild it from the segment."""
-        key = self._index_key(log, segment.base_offset)
-        swap_count = log.swap_count
-        try:
-            return index.decode(key, await self._store.get(key), segment.size_bytes)
-        except (ObjectNotFoundError, DamagedObjectError) as error:
-            reason = str(error)
-        segment_key = self._key(log, segment)
-        data = await self._store.get(segment_key)
-        rebuilt = await asyncio.to_thread(self._rebuild, segment_key, data)
-        logger.warning("index rebuilt", key=key, reason=reason, entries=len(rebuilt))
-        if segment.next_offset > log.start_offset and not log.segments_lock.locked():
-            async with log.segments_lock:
-                if not log.closed and log.swap_count == swap_count:
-                    await self._repair_index(key, rebuilt)
-        return rebuilt
-
-    def _rebuild(self, segment_key: str, data: memoryview) -> Index:
-        batches = segment_format.salvage(data)
-        if not batches:
-            raise DamagedObjectError(segment_key, "it holds no whole batch")
-        rebuilt = index.rebuild(batches, self._index_interval_bytes)
-        rebuilt.segment_bytes = len(data)
-        return rebuilt
-
-    async def _repair_index(self, key: str, rebuilt: Index) -> None:
-        try:
-            await self._store.put(key, [rebuilt.encode()], create=False)
-        except OperatingError as error:
-            logger.warning("index not written", key=key, error=str(error))
-
-    def _index_key(self, log: PartitionLog, base_offset: int) -> str:
-        return object_keys.index_key(self._namespace, log.directory, log.partition, base_offset)
+            if not block:
+                self._indexes.prefetch(log, following)
 
     def _key(self, log: PartitionLog, segment: Segment) -> str:
         return object_keys.segment_key(

@@ -8,6 +8,8 @@ import asyncio
 from typing import Final
 
 from kafscale.aio.pacer import Pacer
+from kafscale.records.batch import CONTROL_BIT
+from kafscale.records.control import read_end_marker
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.batch_run import BatchRun
 
@@ -33,7 +35,10 @@ async def recover_run(log: PartitionLog, run: BatchRun, now_ms: int, pacer: Pace
     for start in range(0, len(run.offsets), STEPS_PER_TURN):
         count = 0
         for header in run.headers(start, start + STEPS_PER_TURN):
-            log.update_state(header, now_ms)
+            marker = None
+            if header.attributes & CONTROL_BIT:
+                marker = read_end_marker(run.batch(start + count))
+            log.update_state(header, now_ms, marker)
             count += 1
         await pacer.step(count)
     log.recover(run, now_ms)

@@ -16,6 +16,7 @@ from kafscale.aio.gather import map_limited
 from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView, split
+from kafscale.records.control import read_end_marker
 from kafscale.storage.bucket import list_objects, read_index, read_segment_footer
 from kafscale.storage.formats import object_keys
 from kafscale.storage.formats import segment as segment_format
@@ -28,6 +29,8 @@ from kafscale.storage.log.state.leader_epochs import LeaderEpochs
 from kafscale.storage.log.state.producer_state import Producers
 from kafscale.storage.log.state.segment_list import Segment, SegmentList
 from kafscale.storage.log.state.tail import TailMemory
+from kafscale.storage.log.state.transaction_state import Transactions
+from kafscale.storage.log.state.transactions import section_of
 from kafscale.storage.objects.store import ObjectStore
 from kafscale.storage.read.log_reader import LogReader
 from kafscale.storage.recovery.recovered_run import new_pacer, recover_run
@@ -234,6 +237,7 @@ class SegmentRecovery:
             number -= 1
         for later in range(number, len(segments)):
             await self._replay(log, later, now_ms)
+        log.transactions.mark_rolled(segments.end_offset, None)
 
     async def _restore_sections(self, log: PartitionLog, number: int) -> bool:
         """Restore producer state and leader epochs from an index; return whether it has them."""
@@ -248,10 +252,12 @@ class SegmentRecovery:
         try:
             producers = Producers.decode(key, sections[PRODUCERS_SECTION])
             epochs = LeaderEpochs.decode(key, sections[EPOCHS_SECTION])
+            transactions = Transactions.restore(section_of(key, sections))
         except DamagedObjectError as error:
             logger.warning("damaged index section ignored", key=key, reason=error.reason)
             return False
-        log.producers, log.epochs = producers, epochs
+        log.restore_producers(producers, transactions)
+        log.epochs = epochs
         return True
 
     async def _replay(self, log: PartitionLog, number: int, now_ms: int) -> None:
@@ -262,7 +268,7 @@ class SegmentRecovery:
         try:
             while batches := await self._reader.batches(log, segment, position):
                 for batch in batches:
-                    log.update_state(batch.header(), now_ms)
+                    log.update_state(batch.header(), now_ms, read_end_marker(batch))
                     position += len(batch)
                     await pacer.step()
         except (DamagedObjectError, RecordsError) as error:

@@ -58,8 +58,11 @@ class Retention:
         roll_scheduler: RollScheduler,
         *,
         save_state: Callable[[PartitionLog], Awaitable[None]],
+        producer_expiration_ms: int,
         clock: Callable[[], int],
     ) -> None:
+        self.producer_expiration_ms = producer_expiration_ms
+        """How long an idle producer is remembered; it may change."""
         self._store = store
         self._namespace = namespace
         self._newest_timestamps = newest_timestamps
@@ -67,20 +70,15 @@ class Retention:
         self._save_state = save_state
         self._clock = clock
 
-    async def run(
-        self,
-        logs: Callable[[], Iterable[PartitionLog]],
-        *,
-        interval_ms: int,
-        producer_expiration_ms: int,
-    ) -> None:
+    async def run(self, logs: Callable[[], Iterable[PartitionLog]], *, interval_ms: int) -> None:
         """Apply retention to all logs, and forget old producers, until cancelled."""
         while True:
             await asyncio.sleep(interval_ms / 1000)
             for log in logs():
                 facts = {"topic": log.topic, "partition": log.partition}
                 try:
-                    log.producers.expire(self._clock(), producer_expiration_ms)
+                    log.producers.expire(self._clock(), self.producer_expiration_ms)
+                    log.transactions.retain(log.producers)
                     await self.enforce(log)
                 except KafscaleError as error:
                     logger.warning("retention failed", **facts, error=str(error))

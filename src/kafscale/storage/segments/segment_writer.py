@@ -9,11 +9,14 @@
   without an index, which recovery rebuilds.
 * A roll that fails changes nothing in memory, and can be tried again at any time.
 * A WAL object is deleted only after the segments with its records are complete.
+* Before the first segment with transactions, the object `transactions` of the partition is written:
+  by it, readers of the bucket know which indexes to read.
 """
 
 import asyncio
 import enum
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from operator import attrgetter
 from random import Random
 from typing import Final, TypeVar
@@ -29,7 +32,11 @@ from kafscale.storage import quarantine
 from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import index, object_keys, segment
 from kafscale.storage.formats.index import Index
-from kafscale.storage.formats.index_section import EPOCHS_SECTION, PRODUCERS_SECTION
+from kafscale.storage.formats.index_section import (
+    EPOCHS_SECTION,
+    PRODUCERS_SECTION,
+    TRANSACTIONS_SECTION,
+)
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.tail import Unrolled
 from kafscale.storage.objects.store import ObjectStore
@@ -37,6 +44,9 @@ from kafscale.storage.objects.store import ObjectStore
 logger = get_logger(__name__)
 
 Result = TypeVar("Result")
+
+TRANSACTIONS_CONTENT: Final = b"transactions"
+"""An object has at least one byte; the key says everything."""
 
 PARALLEL_BUILDS_MAX: Final = 2
 """How many segments are built at once: few, to leave CPU for producers."""
@@ -95,18 +105,23 @@ class RolledSegment(msgspec.Struct, frozen=True, gc=False):
 
 
 class RecoveryState:
-    """Producer state and leader epochs of a log, copied so that a thread can encode them."""
+    """Producers, transactions and leader epochs, copied so that a thread can encode them."""
 
     def __init__(self, log: PartitionLog) -> None:
         self._producers = log.producers.copy()
+        self._transactions = log.transactions.copy()
         self._epochs = log.epochs.copy()
 
     def sections_at(self, end_offset: int) -> dict[bytes, bytes]:
         """The sections of the index of a segment that ends at the offset."""
-        return {
+        sections = {
             PRODUCERS_SECTION: self._producers.snapshot_at(end_offset),
             EPOCHS_SECTION: self._epochs.snapshot_at(end_offset),
         }
+        transactions = self._transactions.section_at(end_offset)
+        if not transactions.is_empty:
+            sections[TRANSACTIONS_SECTION] = transactions.encode()
+        return sections
 
 
 class SegmentWriter:
@@ -132,6 +147,8 @@ class SegmentWriter:
         self._clock = clock
         self._counters = counters
         self._builds = asyncio.Semaphore(PARALLEL_BUILDS_MAX)
+        self._with_transactions: set[tuple[bytes, int]] = set()
+        """The partitions whose object `transactions` exists, by topic id."""
 
     async def roll(self, log: PartitionLog, reason: RollReason) -> bool:
         """Roll one segment; return False if there is nothing to roll or the log is lost.
@@ -220,10 +237,23 @@ class SegmentWriter:
     async def _write(self, log: PartitionLog, built: segment.Built) -> RolledSegment:
         """Write the segment and then its index."""
         location = (self._namespace, log.directory, log.partition, built.base_offset)
+        if TRANSACTIONS_SECTION in built.entries.sections:
+            await self._note_transactions(log)
         rolled = await self._upload(log, object_keys.segment_key(*location), built)
         log.check_open()
         await self._store.put(object_keys.index_key(*location), [rolled.index], create=False)
         return rolled
+
+    async def _note_transactions(self, log: PartitionLog) -> None:
+        """Write the object that says that segments have transactions."""
+        place = (log.topic_id, log.partition)
+        if place in self._with_transactions:
+            return
+        log.check_open()
+        key = object_keys.transactions_key(self._namespace, log.directory, log.partition)
+        with suppress(ObjectExistsError):
+            await self._store.put(key, [TRANSACTIONS_CONTENT])
+        self._with_transactions.add(place)
 
     async def _upload(self, log: PartitionLog, key: str, built: segment.Built) -> RolledSegment:
         """Write the segment, or adopt an existing one."""

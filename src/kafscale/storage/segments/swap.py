@@ -53,6 +53,7 @@ from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.comparison import is_equal
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.read.log_reader import LogReader
+from kafscale.storage.segments import swapped_transactions
 from kafscale.storage.segments.segment_writer import retry_while_open
 from kafscale.storage.segments.staging import (
     SegmentSource,
@@ -211,6 +212,7 @@ class Swapper:
             for old in swap.old
             if (entries := old_indexes[old.base_offset]) is not None
         }
+        transactions = await swapped_transactions.read_sections(self._reader, swap.log, swap.old)
         first = old_indexes[swap.old[0].base_offset]
         prior_max_timestamps = _prior_max_timestamps(
             first.prior_max_timestamp_ms if first else None, swap.new
@@ -220,6 +222,12 @@ class Swapper:
             data, entries = await swap.source.read(new)
             entries.prior_max_timestamp_ms = prior_max_timestamps[number]
             entries.sections.update(sections.get(new.next_offset, {}))
+            replaced = [
+                transactions.get(old.base_offset)
+                for old in swap.old
+                if new.base_offset <= old.base_offset < new.next_offset
+            ]
+            await swapped_transactions.update(entries.sections, replaced, data)
             await self._save_state(swap.log)  # Fails unless this broker owns the log.
             await self._replace(swap, number, data, entries)
 

@@ -5,13 +5,19 @@ runs.
 """
 
 import asyncio
+from typing import Final
 
 from kafscale.observability import tracing
+from kafscale.records.batch import ATTRIBUTES_POSITION, CONTROL_BIT, TRANSACTIONAL_BIT
 from kafscale.records.checksum import Buffer
 from kafscale.storage.formats import wal_object
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.batch_run import BatchRun
 from kafscale.storage.wal.buffer import OpenObject
+
+_ATTRIBUTES_POSITION: Final = ATTRIBUTES_POSITION + 1
+"""Of the low byte, which has all attributes that are used."""
+_TRANSACTION_BITS: Final = TRANSACTIONAL_BIT | CONTROL_BIT
 
 
 class SealedObject:
@@ -53,11 +59,14 @@ class SealedObject:
 
     def encode(self) -> None:
         """Set runs and parts. Only this object is changed, so it may run in a thread."""
+        transactional: set[PartitionLog] = set()
         for batches in self.content.partitions():
             run = BatchRun.from_buffers(
                 batches.buffers, batches.last_offset, batches.max_timestamp_ms
             )
             self.runs.append((batches.key, run))
+            if any(buffer[_ATTRIBUTES_POSITION] & _TRANSACTION_BITS for buffer in batches.buffers):
+                transactional.add(batches.key)
             batches.buffers.clear()  # The run has a copy.
         partitions = [
             wal_object.PartitionData(
@@ -68,6 +77,7 @@ class SealedObject:
                 run.base_offset,
                 run.last_offset,
                 run.max_timestamp_ms,
+                log in transactional,
             )
             for log, run in self.runs
         ]

@@ -11,7 +11,7 @@ from doubles import virtual_time
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import InvalidRequestError, ObjectNotFoundError, StoreUnavailableError
 from kafscale.records import BatchView, Codec, Record, build, iterate, split
-from kafscale.records.batch import DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
+from kafscale.records.batch import DELETE_HORIZON_BIT
 from kafscale.records.batch_rewrite import keep_last_record
 from kafscale.records.compaction import ENTRY_BYTES
 from kafscale.storage.bucket import read_segment_footer
@@ -54,7 +54,8 @@ async def send(log, *pairs, codec=Codec.NONE, transactional=False, timestamp_ms=
     records = [Record(index, now_ms, key, value) for index, (key, value) in enumerate(pairs)]
     fields = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 0} if transactional else {}
     batch = BatchView(build(records, codec=codec, transactional=transactional, **fields))
-    appended = log.append(batch, virtual_time.clock_ms())
+    guard = log.start_verification(5, 0, 0, adds_partition=False) if transactional else None
+    appended = log.append(batch, virtual_time.clock_ms(), guard=guard)
     if appended.durable is not None:
         await appended.durable
     return appended.base_offset
@@ -141,17 +142,29 @@ def test_tombstones_stay_until_their_horizon():
     simulate(scenario)
 
 
-def test_records_without_key_and_of_transactions_are_kept():
+def test_records_without_key_are_kept():
     async def scenario():
         engine, log = await open_compacted(memory_store(), FakeMetadataStore())
         await send(log, (None, b"1"), (b"a", b"1"))
-        await send(log, (b"a", b"2"), (b"b", b"1"), transactional=True)
         await send(log, (None, b"2"), (b"a", b"3"), (b"a", b"4"))
         await roll(engine)
         await engine.compaction.compact_due()
-        assert [record.offset for record in await records_of(engine, log)] == [0, 2, 3, 4, 6]
-        batches = await read(engine, log)
-        assert [bool(each.attributes & TRANSACTIONAL_BIT) for each in batches] == [0, 1, 0]
+        assert [record.offset for record in await records_of(engine, log)] == [0, 2, 4]
+
+    simulate(scenario)
+
+
+def test_nothing_is_compacted_behind_an_open_transaction():
+    async def scenario():
+        engine, log = await open_compacted(memory_store(), FakeMetadataStore())
+        await send(log, (b"a", b"1"))
+        await send(log, (b"a", b"2"))
+        await roll(engine)
+        await send(log, (b"a", b"3"), transactional=True)
+        await send(log, (b"a", b"4"))
+        await roll(engine)
+        await engine.compaction.compact_due()
+        assert [record.offset for record in await records_of(engine, log)] == [1, 2, 3]
 
     simulate(scenario)
 

@@ -12,6 +12,7 @@ from kafscale.storage.formats.object_keys import (
     RESERVED_TOPICS,
     LogStartRef,
     SegmentRef,
+    TransactionsRef,
     WalRef,
     index_key,
     log_start_key,
@@ -23,6 +24,7 @@ from kafscale.storage.formats.object_keys import (
     segment_key,
     staging_prefix,
     topic_prefix,
+    transactions_key,
     wal_key,
     wal_prefix,
 )
@@ -64,6 +66,14 @@ def test_wal_keys_round_trip(namespace, broker_id, epoch, sequence):
     assert key.startswith(wal_prefix(namespace, broker_id))
     assert parse_wal(namespace, key) == parse(namespace, key) == WalRef(broker_id, epoch, sequence)
     assert parse("elsewhere", key) is None
+
+
+def test_transactions_keys_sort_after_the_segments_of_their_partition():
+    key = transactions_key("default", "orders", 7)
+    assert parse("default", key) == TransactionsRef("orders", 7)
+    assert (
+        segment_key("default", "orders", 7, 10**18) < key < segment_key("default", "orders", 8, 0)
+    )
 
 
 @given(namespaces, topics, partitions)

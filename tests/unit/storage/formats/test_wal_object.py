@@ -6,6 +6,7 @@ import pytest
 from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from kafscale.errors import DamagedObjectError
 from kafscale.records import split
@@ -66,6 +67,20 @@ def test_each_partition_has_one_range_with_its_batches_in_order(pieces):
         assert result.last_offset == own[-1].last_offset
         assert result.max_timestamp_ms == max(piece.max_timestamp_ms for piece in own)
         assert len(split(read.body(result))) == len(own)
+
+
+@given(piece_lists(), st.data())
+def test_ranges_with_transactions_come_first_and_are_known(pieces, data):
+    marked = [structs.replace(each, is_transactional=data.draw(st.booleans())) for each in pieces]
+    expected = {(each.topic, each.partition) for each in marked if each.is_transactional}
+    encoded = joined(wal_object.encode(HEADER, marked))
+    ranges = wal_object.decode(KEY, encoded).ranges
+    found = {(each.topic, each.partition) for each in ranges if each.is_transactional}
+    assert found == expected
+    assert [each.is_transactional for each in ranges] == sorted(
+        (each.is_transactional for each in ranges), reverse=True
+    )
+    assert wal_object.decode_footer(KEY, encoded, len(encoded)) == ranges
 
 
 def test_bodies_are_not_copied():

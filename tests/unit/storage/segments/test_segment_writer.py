@@ -9,6 +9,7 @@ from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.errors import NotOwnerError
 from kafscale.records import Codec
 from kafscale.storage.formats import index, object_keys, segment
+from kafscale.storage.objects.memory import MemoryObjectStore
 from kafscale.storage.segments.segment_writer import RollReason
 from unit.storage.engines import (
     NAMESPACE,
@@ -24,6 +25,7 @@ from unit.storage.engines import (
     roll,
     simulate,
     topic,
+    values_batch,
 )
 from unit.storage.samples import batch
 
@@ -55,6 +57,47 @@ def test_roll_writes_a_segment_and_its_index():
         log = engine.logs.get(TOPIC, 0)
         assert (log.tail.rolled_offset, log.tail.unrolled_bytes) == (2, 0)
         assert log.oldest_unrolled_ms is None
+
+    simulate(scenario)
+
+
+async def append_transaction(engine, producer_id: int) -> int:
+    """Append the first batch of a transaction; return its base offset."""
+    log = engine.logs.get(TOPIC, 0)
+    guard = log.start_verification(producer_id, 0, 0, adds_partition=False)
+    view = values_batch(
+        [b"v"], producer_id=producer_id, producer_epoch=0, base_sequence=0, transactional=True
+    )
+    appended = log.append(view, 1000, guard=guard)
+    await appended.durable
+    return appended.base_offset
+
+
+class PutOrderStore(MemoryObjectStore):
+    """Collects the names of written objects, without indexes and the WAL."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 0)
+        self.names: list[str] = []
+
+    async def put(self, key, parts, *, create=True):
+        await super().put(key, parts, create=create)
+        if not key.endswith((".index", ".kfw")):
+            self.names.append(key.rpartition("/")[-1])
+
+
+def test_the_object_for_transactions_precedes_the_first_segment_that_has_some():
+    async def scenario():
+        store = PutOrderStore()
+        engine = await open_engine(store)
+        store.names.clear()
+        await append(engine, b"plain")
+        await roll(engine)
+        for producer_id in (7, 8):
+            await append_transaction(engine, producer_id)
+            await roll(engine)
+        first, *later = [object_keys.segment_name(base_offset) for base_offset in range(3)]
+        assert store.names == [first, object_keys.TRANSACTIONS_NAME, *later]
 
     simulate(scenario)
 

@@ -7,7 +7,7 @@ exactly its memory.
 """
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 
@@ -121,15 +121,29 @@ class BatchRun:
         for position in self.positions[start : min(stop, len(self.offsets))]:
             yield BatchHeader._make(HEADER.unpack_from(self.view, position))
 
-    def slice(self, offset: int, bytes_max: int, *, first: bool) -> memoryview:
+    def start_position(self, offset: int) -> int:
+        """Where the batch begins that holds the offset."""
+        return self.positions[self.batch_index(offset)]
+
+    def end_position(self, end_offset: int | None) -> int:
+        """Where the batches below an offset end, which is that of a batch; None: all batches."""
+        if end_offset is None or end_offset > self.last_offset:
+            return len(self.view)
+        return self.positions[bisect_left(self.offsets, end_offset)]
+
+    def slice(
+        self, offset: int, bytes_max: int, *, first: bool, end_offset: int | None = None
+    ) -> memoryview:
         """Whole batches from the one that holds the offset, at most `bytes_max` bytes.
 
         With `first`, one batch is returned even if it is larger, so that the reader can progress.
+        With an end offset, batches from there on are left out.
         """
-        start = self.positions[self.batch_index(offset)]
+        start = self.start_position(offset)
+        end = self.end_position(end_offset)
         limit = start + bytes_max
-        if limit >= len(self.view):
-            return self.view[start:]
+        if limit >= end:
+            return self.view[start : max(start, end)]
         stop = self.positions[bisect_right(self.positions, limit) - 1]
         if stop <= start and first:
             stop = self.positions[self.batch_index(offset) + 1]
@@ -146,4 +160,7 @@ class BatchRun:
     def batches(self, from_offset: int = 0) -> Iterable[BatchView]:
         """The batches from the one that holds the offset."""
         for index in range(self.batch_index(from_offset), len(self.offsets)):
-            yield BatchView(self.view[self.positions[index] : self.positions[index + 1]])
+            yield self.batch(index)
+
+    def batch(self, index: int) -> BatchView:
+        return BatchView(self.view[self.positions[index] : self.positions[index + 1]])

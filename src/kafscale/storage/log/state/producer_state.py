@@ -3,7 +3,11 @@
 Producers number their records with sequences. A batch that repeats one of the last five of its
 producer is a retry: the broker answers as before and does not store it again. Any other batch must
 continue where the last one ended. The rules are those of Kafka's ProducerAppendInfo and
-ProducerStateManager; those of transactions are not implemented yet.
+ProducerStateManager; `transaction_rules` has those of transactions.
+
+A marker that changes a producer's epoch, or names a producer that is not known, is recorded as a
+batch without sequences: the producer's next batch has sequence 0. Other markers change nothing
+here.
 
 Invariants:
 
@@ -17,18 +21,21 @@ Invariants:
    (A snapshot may lack batches that five later durable ones have displaced. Those later ones follow
    in the log, and displace them in the replay as well.)
 3. The number of producers is bounded. Beyond it the producer that was idle longest is dropped, and
-   its next batch is accepted with any sequence.
+   its next batch is accepted with any sequence. Those with an open transaction are kept.
 
 Section `PROD` of an index, version 1 (see `index_section`), big-endian: the number of producers
 (int32), then for each its id (int64), epoch (int16), number of batches (int16), and for each batch
-the base and last sequence (int32), base and last offset, and timestamp (int64).
+the base and last sequence (int32), base and last offset, and timestamp (int64). The sequences of a
+marker are -1.
 """
 
+from collections.abc import Container
 from struct import Struct
 from struct import error as struct_error
 from typing import Final, NamedTuple, Self
 
 from kafscale.errors import DamagedObjectError, InvalidProducerEpochError, OutOfOrderSequenceError
+from kafscale.records.batch import NO_SEQUENCE, BatchHeader
 from kafscale.records.checksum import Buffer
 from kafscale.storage.formats.index_section import decode_section, encode_section
 
@@ -74,15 +81,26 @@ class ProducerState(NamedTuple):
 class Producers:
     """The producers of one partition, the one idle longest first."""
 
-    __slots__ = ("_count_max", "_producers")
+    __slots__ = ("_count_max", "_kept", "_producers")
 
-    def __init__(self, count_max: int = PRODUCERS_COUNT_MAX) -> None:
+    def __init__(
+        self, count_max: int = PRODUCERS_COUNT_MAX, kept: Container[int] = frozenset()
+    ) -> None:
+        """Producers in `kept`, which may change, are not dropped."""
         assert count_max > 0
         self._count_max = count_max
+        self._kept = kept
         self._producers: dict[int, list[_Batch]] = {}
 
     def __len__(self) -> int:
         return len(self._producers)
+
+    def __contains__(self, producer_id: object) -> bool:
+        return producer_id in self._producers
+
+    def keep(self, kept: Container[int]) -> None:
+        """Do not drop these producers; they may change."""
+        self._kept = kept
 
     # --- the produce path -----------------------------------------------------------------------
 
@@ -117,6 +135,40 @@ class Producers:
             )
         return None
 
+    def check_header(self, header: BatchHeader) -> Duplicate | None:
+        return self.check(
+            header.producer_id, header.producer_epoch, header.base_sequence, header.last_sequence
+        )
+
+    def check_epoch(self, producer_id: int, epoch: int) -> None:
+        """Raise if the producer is known with a newer epoch."""
+        current_epoch = self.epoch_of(producer_id)
+        if current_epoch is not None and epoch < current_epoch:
+            raise InvalidProducerEpochError(
+                f"producer {producer_id} sent epoch {epoch}, but is at {current_epoch}"
+            )
+
+    def find_duplicate(self, header: BatchHeader) -> Duplicate | None:
+        """The stored batch if this one is a duplicate, without any check."""
+        batches = self._producers.get(header.producer_id)
+        if batches is None or batches[-1][0] != header.producer_epoch:
+            return None
+        sent = (header.producer_epoch, header.base_sequence, header.last_sequence)
+        for batch in batches[-WINDOW_BATCHES:]:
+            if batch[:3] == sent:
+                return Duplicate(*batch[3:])
+        return None
+
+    def epoch_of(self, producer_id: int) -> int | None:
+        """The producer's newest epoch; None if it is not known."""
+        batches = self._producers.get(producer_id)
+        return None if batches is None else batches[-1][0]
+
+    def last_sequence_of(self, producer_id: int) -> int:
+        """The last sequence of the producer in its newest epoch; -1 if there is none."""
+        batches = self._producers.get(producer_id)
+        return NO_SEQUENCE if batches is None else batches[-1][2]
+
     def record(  # noqa: PLR0917 - keywords cost time on the produce path
         self,
         producer_id: int,
@@ -134,21 +186,60 @@ class Producers:
         `timestamp_ms`. Kafka uses the batch's timestamp, which expires producers of old records;
         callers here pass the append time instead.
         """
+        batch = (epoch, base_sequence, last_sequence, base_offset, last_offset, timestamp_ms)
+        self._add(producer_id, batch, high_watermark)
+
+    def record_header(
+        self, header: BatchHeader, base_offset: int, timestamp_ms: int, high_watermark: int
+    ) -> None:
+        """Record a batch that was appended at an offset, or is replayed."""
+        batch = (
+            header.producer_epoch,
+            header.base_sequence,
+            header.last_sequence,
+            base_offset,
+            base_offset + header.last_offset_delta,
+            timestamp_ms,
+        )
+        self._add(header.producer_id, batch, high_watermark)
+
+    def _add(self, producer_id: int, batch: _Batch, high_watermark: int) -> None:
         # Remove and insert again, so that the dictionary stays in order of the last append.
         batches = self._producers.pop(producer_id, None)
         if batches is None:
             batches = []
             if len(self._producers) >= self._count_max:
-                del self._producers[next(iter(self._producers))]
+                self._drop_one()
         self._producers[producer_id] = batches
-        batches.append(
-            (epoch, base_sequence, last_sequence, base_offset, last_offset, timestamp_ms)
-        )
+        batches.append(batch)
         # Invariant 2: drop a batch once five later ones are durable.
         while len(batches) > WINDOW_BATCHES and batches[WINDOW_BATCHES][4] < high_watermark:
             del batches[0]
 
+    def record_marker(
+        self, producer_id: int, epoch: int, offset: int, timestamp_ms: int, high_watermark: int
+    ) -> None:
+        """Record a marker of a transaction."""
+        batches = self._producers.get(producer_id)
+        if batches is None or batches[-1][0] != epoch:
+            self.record(
+                producer_id,
+                epoch,
+                NO_SEQUENCE,
+                NO_SEQUENCE,
+                offset,
+                offset,
+                timestamp_ms,
+                high_watermark,
+            )
+
     # --- expiry ---------------------------------------------------------------------------------
+
+    def _drop_one(self) -> None:
+        for producer_id in self._producers:  # The one idle longest first.
+            if producer_id not in self._kept:
+                del self._producers[producer_id]
+                break
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Drop producers without an append for `expiration_ms`; return their number."""
@@ -156,7 +247,8 @@ class Producers:
         for producer_id, batches in self._producers.items():  # The one idle longest first.
             if now_ms - batches[-1][5] < expiration_ms:
                 break
-            expired.append(producer_id)
+            if producer_id not in self._kept:
+                expired.append(producer_id)
         for producer_id in expired:
             del self._producers[producer_id]
         return len(expired)

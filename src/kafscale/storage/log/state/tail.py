@@ -117,8 +117,13 @@ class Tail:
         self._set_unrolled_bytes(self.unrolled_bytes + len(run))
         self._memory.used_bytes += run.cost_bytes
 
-    def read(self, offset: int, bytes_max: int, *, first: bool) -> tuple[list[memoryview], int]:
-        """Slices of whole batches from the one that holds the offset, and the offset after them."""
+    def read(
+        self, offset: int, bytes_max: int, *, first: bool, end_offset: int | None = None
+    ) -> tuple[list[memoryview], int]:
+        """Slices of whole batches from the one that holds the offset, and the offset after them.
+
+        With an end offset, which is that of a batch, batches from there on are left out.
+        """
         slices: list[memoryview] = []
         number = max(bisect_right(self._bases, offset) - 1, 0)
         while number < len(self.runs):
@@ -126,7 +131,7 @@ class Tail:
             number += 1
             if run.last_offset < offset:
                 continue
-            batches = run.slice(offset, bytes_max, first=first)
+            batches = run.slice(offset, bytes_max, first=first, end_offset=end_offset)
             if not batches:
                 break
             slices.append(batches)
@@ -137,13 +142,13 @@ class Tail:
                 break
         return slices, offset
 
-    def bytes_from(self, offset: int, enough: int) -> int:
+    def bytes_from(self, offset: int, enough: int, end_offset: int | None = None) -> int:
         """Bytes readable from the offset; stops counting at `enough`."""
         total = 0
         for run in self.runs[max(bisect_right(self._bases, offset) - 1, 0) :]:
             if run.last_offset >= offset:
-                total += len(run) - run.positions[run.batch_index(offset)]
-            if total >= enough:
+                total += max(run.end_position(end_offset) - run.start_position(offset), 0)
+            if total >= enough or (end_offset is not None and run.last_offset >= end_offset):
                 break
         return total
 
