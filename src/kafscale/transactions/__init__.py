@@ -1,0 +1,1 @@
+"""Transactions as state machines: pure data and functions, no I/O, no clock."""
