@@ -4,16 +4,19 @@ Invariants: every request has a time limit, and every failure is raised as a `Co
 readable message.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from typing import Any, Final, Self
 
 import grpc
 
 from kafscale.config.sections.security import ClientTls
-from kafscale.control_plane.errors import BROKER_KEY, control_error
+from kafscale.control_plane.errors import BROKER_KEY, UnreachableError, control_error
 from kafscale.control_plane.messages import (
     METHODS,
     Ack,
+    AddPartitionsToTransactionRequest,
+    AddPartitionsToTransactionResponse,
     AssignmentWatchRequest,
     BrokerStatusRequest,
     BrokerStatusResponse,
@@ -28,8 +31,11 @@ from kafscale.control_plane.messages import (
     SealTailResponse,
     SwapSegmentsRequest,
     SwapSegmentsResponse,
+    TransactionMarker,
     TriggerFlushRequest,
     TriggerFlushResponse,
+    WriteTransactionMarkersRequest,
+    WriteTransactionMarkersResponse,
 )
 from kafscale.control_plane.tls import open_channel
 from kafscale.observability import tracing
@@ -37,6 +43,8 @@ from kafscale.observability.tracing import SpanKind
 
 REQUEST_SECONDS_MAX: Final = 10.0
 WORK_SECONDS_MAX: Final = 300.0
+MARKER_SECONDS_MAX: Final = 15.0
+"""A little longer than a broker takes to answer; see `MarkerWriter`."""
 GRACE_SECONDS: Final = 10.0
 """How much later than its own deadline a drain may respond."""
 RESPONSE_BYTES_MAX: Final = 256 * 1024 * 1024
@@ -126,6 +134,26 @@ class ControlClient:
         )
         return response
 
+    async def write_transaction_markers(
+        self, markers: Iterable[TransactionMarker]
+    ) -> Sequence[int]:
+        """Write markers; returns the error code of each partition of each marker, in order."""
+        response: WriteTransactionMarkersResponse = await self._call(
+            "WriteTransactionMarkers",
+            WriteTransactionMarkersRequest(markers=markers),
+            MARKER_SECONDS_MAX,
+        )
+        return response.error_codes
+
+    async def add_partitions_to_transaction(
+        self, request: AddPartitionsToTransactionRequest
+    ) -> Sequence[int]:
+        """Ask a coordinator; returns the error code of each partition, in order."""
+        response: AddPartitionsToTransactionResponse = await self._call(
+            "AddPartitionsToTransaction", request, REQUEST_SECONDS_MAX
+        )
+        return response.error_codes
+
     async def send_metrics(self, samples: AsyncIterator[MetricsSample]) -> Ack:
         """Send samples until the iterator ends."""
         method = METHODS["StreamMetrics"]
@@ -177,3 +205,14 @@ class ControlClient:
                 return await call(request, timeout=seconds_max, metadata=metadata)
         except grpc.aio.AioRpcError as error:
             raise control_error(self.address, error) from None
+        except grpc.aio.UsageError:
+            raise self._closed_error() from None
+        except asyncio.CancelledError:
+            # gRPC cancels the calls of a channel that is closed, although their tasks go on.
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise self._closed_error() from None
+
+    def _closed_error(self) -> UnreachableError:
+        return UnreachableError(self.address, "CANCELLED", "the client was closed")

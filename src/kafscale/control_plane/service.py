@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from kafscale.control_plane.assignment_feed import AssignmentFeed, PartitionOwners
 from kafscale.control_plane.messages import (
     Ack,
+    AddPartitionsToTransactionRequest,
+    AddPartitionsToTransactionResponse,
     AssignmentWatchRequest,
     BrokerStatusRequest,
     BrokerStatusResponse,
@@ -28,8 +30,11 @@ from kafscale.control_plane.messages import (
     SealTailResponse,
     SwapSegmentsRequest,
     SwapSegmentsResponse,
+    TransactionMarker,
     TriggerFlushRequest,
     TriggerFlushResponse,
+    WriteTransactionMarkersRequest,
+    WriteTransactionMarkersResponse,
 )
 from kafscale.control_plane.samples import Samples, collect
 from kafscale.errors import InvalidRequestError
@@ -82,6 +87,12 @@ class ControlledBroker(Protocol):
     async def rebalance(self) -> Sequence[Move]:
         """As the controller, plan now; return the moves that are under way."""
 
+    async def write_markers(self, markers: Sequence[TransactionMarker]) -> Sequence[int]:
+        """Write markers; return the error code of each partition of each marker, in order."""
+
+    async def add_to_transaction(self, request: AddPartitionsToTransactionRequest) -> Sequence[int]:
+        """As the coordinator; return the error code of each partition, in order."""
+
     def partition_owners(self) -> PartitionOwners:
         """Everything that is assigned in the cluster."""
 
@@ -116,6 +127,8 @@ class ControlService:
             "SwapSegments": self.swap_segments,
             "Rebalance": self.rebalance,
             "WatchAssignments": self.watch_assignments,
+            "WriteTransactionMarkers": self.write_transaction_markers,
+            "AddPartitionsToTransaction": self.add_partitions_to_transaction,
         }
 
     async def get_status(self, request: BrokerStatusRequest) -> BrokerStatusResponse:
@@ -165,6 +178,20 @@ class ControlService:
         async with self._work("planning"):
             return RebalanceResponse(moves=await self._broker.rebalance())
 
+    async def write_transaction_markers(
+        self, request: WriteTransactionMarkersRequest
+    ) -> WriteTransactionMarkersResponse:
+        _check_count(sum(len(marker.partitions) for marker in request.markers))
+        codes = await self._broker.write_markers(request.markers)
+        return WriteTransactionMarkersResponse(error_codes=codes)
+
+    async def add_partitions_to_transaction(
+        self, request: AddPartitionsToTransactionRequest
+    ) -> AddPartitionsToTransactionResponse:
+        _check_count(len(request.partitions))
+        codes = await self._broker.add_to_transaction(request)
+        return AddPartitionsToTransactionResponse(error_codes=codes)
+
     async def watch_assignments(
         self, request: AssignmentWatchRequest
     ) -> AsyncGenerator[PartitionAssignmentEvent, None]:
@@ -185,9 +212,13 @@ class ControlService:
 def _unique_partitions(messages: Iterable[PartitionRef]) -> list[Partition]:
     """The partitions of a request, without duplicates."""
     unique = list(dict.fromkeys(map(Partition.of, messages)))
-    if len(unique) > PARTITIONS_MAX:
-        raise InvalidRequestError(f"a request may name at most {PARTITIONS_MAX} partitions")
+    _check_count(len(unique))
     return unique
+
+
+def _check_count(count: int) -> None:
+    if count > PARTITIONS_MAX:
+        raise InvalidRequestError(f"a request may name at most {PARTITIONS_MAX} partitions")
 
 
 def _messages(partitions: Iterable[Partition]) -> list[PartitionRef]:

@@ -36,6 +36,9 @@ peer_names: Final[ContextVar[frozenset[str]]] = ContextVar("peer_names", default
 """The names in the certificate of the client whose request is being handled."""
 READ_ONLY_METHODS: Final = frozenset({"GetStatus", "StreamMetrics", "WatchAssignments"})
 """Methods that change nothing."""
+TRANSACTION_METHODS: Final = frozenset({"WriteTransactionMarkers", "AddPartitionsToTransaction"})
+"""What brokers do on behalf of clients, in every transaction; their requests are authorized."""
+_UNAUDITED: Final = READ_ONLY_METHODS | TRANSACTION_METHODS
 
 
 class ServerTls:
@@ -82,7 +85,7 @@ class AllowedSubjects:
 
     A client that is not listed is rejected; an empty list allows every client that TLS accepts, or
     every client without TLS. Every rejection, and every request that changes the cluster, is
-    written to the audit log.
+    written to the audit log; the steps of transactions are not.
     """
 
     def __init__(self, allowed_subjects: Iterable[str] = ()) -> None:
@@ -104,7 +107,7 @@ class AllowedSubjects:
             raise ClusterAuthorizationError(
                 f"{facts['principal']} may not use the control plane (control.allowedSubjects)"
             )
-        if method not in READ_ONLY_METHODS:
+        if method not in _UNAUDITED:
             audit.info("changed", **facts)
 
 

@@ -66,6 +66,14 @@ class ScriptedBroker:
         await self._record("rebalance")
         return [Move(partition=ORDERS_1.message, from_broker="3", to_broker="4")]
 
+    async def write_markers(self, markers):
+        await self._record("markers", [each.producer_id for each in markers])
+        return [0, 7, 0]
+
+    async def add_to_transaction(self, request):
+        await self._record("transaction", request.transactional_id, request.verify_only)
+        return [0, 51]
+
     def partition_owners(self):
         return self.owners
 

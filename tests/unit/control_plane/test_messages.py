@@ -74,6 +74,8 @@ def test_method_paths():
         f"{control}/SealTail": (False, False),
         f"{control}/SwapSegments": (False, False),
         f"{control}/Rebalance": (False, False),
+        f"{control}/WriteTransactionMarkers": (False, False),
+        f"{control}/AddPartitionsToTransaction": (False, False),
         "/kafscale.control.AssignmentStream/WatchAssignments": (False, True),
     }
 

@@ -10,7 +10,13 @@ import uvloop
 from kafscale.control_plane.assignment_feed import PartitionOwner
 from kafscale.control_plane.client import ControlClient
 from kafscale.control_plane.errors import ControlError, UnreachableError
-from kafscale.control_plane.messages import METHODS, BrokerStatusResponse, MetricsSample
+from kafscale.control_plane.messages import (
+    METHODS,
+    AddPartitionsToTransactionRequest,
+    BrokerStatusResponse,
+    MetricsSample,
+    TransactionMarker,
+)
 from kafscale.control_plane.server import ControlServer, GrpcServer
 from kafscale.errors import ConfigError, NotOwnerError, StoreUnavailableError, UnknownTopicError
 from unit.broker.harness import run
@@ -46,6 +52,12 @@ def test_every_method_has_a_response(loop):
             assert (await client.swap_segments(ORDERS_0, "merge-1", [8, 9])).segments_before == 4
             [move] = (await client.rebalance()).moves
             assert (move.from_broker, move.to_broker) == ("3", "4")
+            marker = TransactionMarker(producer_id=5, partitions=[ORDERS_0.message])
+            assert list(await client.write_transaction_markers([marker])) == [0, 7, 0]
+            addition = AddPartitionsToTransactionRequest(
+                transactional_id="transfers", verify_only=True, partitions=[ORDERS_0.message]
+            )
+            assert list(await client.add_partitions_to_transaction(addition)) == [0, 51]
             assert client.broker.calls == [
                 ("status", True),
                 ("status", False),
@@ -55,6 +67,8 @@ def test_every_method_has_a_response(loop):
                 ("seal", ORDERS_0),
                 ("swap", ORDERS_0, "merge-1", [8, 9]),
                 ("rebalance",),
+                ("markers", [5]),
+                ("transaction", "transfers", True),
             ]
 
     run(scenario, loop)
@@ -314,3 +328,20 @@ def test_methods_that_are_not_served_have_a_message():
 def test_handlers_of_undeclared_methods_are_rejected():
     with pytest.raises(AssertionError, match="declared"):
         GrpcServer("operator", {"Dance": METHODS.get})
+
+
+@all_event_loops
+def test_client_that_is_closed_fails_its_calls_and_does_not_cancel_their_tasks(loop):
+    async def scenario():
+        async with served() as client:
+            client.broker.gate = asyncio.Event()
+            async with ControlClient(client.address) as closed:
+                call = asyncio.create_task(closed.seal_tail(ORDERS_0))
+                await client.broker.called.wait()
+            with pytest.raises(UnreachableError, match="the client was closed"):
+                await call
+            with pytest.raises(UnreachableError, match="the client was closed"):
+                await closed.seal_tail(ORDERS_0)
+            client.broker.gate.set()
+
+    run(scenario, loop)

@@ -274,3 +274,51 @@ class Move(_message.Message):
     from_broker: str
     to_broker: str
     def __init__(self, partition: _Optional[_Union[PartitionRef, _Mapping]] = ..., from_broker: _Optional[str] = ..., to_broker: _Optional[str] = ...) -> None: ...
+
+class TransactionMarker(_message.Message):
+    __slots__ = ("producer_id", "producer_epoch", "coordinator_epoch", "committed", "partitions", "bumps_epoch")
+    PRODUCER_ID_FIELD_NUMBER: _ClassVar[int]
+    PRODUCER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    COORDINATOR_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    BUMPS_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    committed: bool
+    partitions: _containers.RepeatedCompositeFieldContainer[PartitionRef]
+    bumps_epoch: bool
+    def __init__(self, producer_id: _Optional[int] = ..., producer_epoch: _Optional[int] = ..., coordinator_epoch: _Optional[int] = ..., committed: _Optional[bool] = ..., partitions: _Optional[_Iterable[_Union[PartitionRef, _Mapping]]] = ..., bumps_epoch: _Optional[bool] = ...) -> None: ...
+
+class WriteTransactionMarkersRequest(_message.Message):
+    __slots__ = ("markers",)
+    MARKERS_FIELD_NUMBER: _ClassVar[int]
+    markers: _containers.RepeatedCompositeFieldContainer[TransactionMarker]
+    def __init__(self, markers: _Optional[_Iterable[_Union[TransactionMarker, _Mapping]]] = ...) -> None: ...
+
+class WriteTransactionMarkersResponse(_message.Message):
+    __slots__ = ("error_codes",)
+    ERROR_CODES_FIELD_NUMBER: _ClassVar[int]
+    error_codes: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, error_codes: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class AddPartitionsToTransactionRequest(_message.Message):
+    __slots__ = ("transactional_id", "producer_id", "producer_epoch", "verify_only", "partitions")
+    TRANSACTIONAL_ID_FIELD_NUMBER: _ClassVar[int]
+    PRODUCER_ID_FIELD_NUMBER: _ClassVar[int]
+    PRODUCER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    VERIFY_ONLY_FIELD_NUMBER: _ClassVar[int]
+    PARTITIONS_FIELD_NUMBER: _ClassVar[int]
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    verify_only: bool
+    partitions: _containers.RepeatedCompositeFieldContainer[PartitionRef]
+    def __init__(self, transactional_id: _Optional[str] = ..., producer_id: _Optional[int] = ..., producer_epoch: _Optional[int] = ..., verify_only: _Optional[bool] = ..., partitions: _Optional[_Iterable[_Union[PartitionRef, _Mapping]]] = ...) -> None: ...
+
+class AddPartitionsToTransactionResponse(_message.Message):
+    __slots__ = ("error_codes",)
+    ERROR_CODES_FIELD_NUMBER: _ClassVar[int]
+    error_codes: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, error_codes: _Optional[_Iterable[int]] = ...) -> None: ...
