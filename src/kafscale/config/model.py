@@ -18,6 +18,7 @@ from kafscale.config.sections.operator import Operator
 from kafscale.config.sections.s3 import S3
 from kafscale.config.sections.security import Authorization, Control, Sasl, Tls
 from kafscale.config.sections.storage import Cache, Compaction, Compression, Storage
+from kafscale.config.sections.transactions import Transaction
 from kafscale.config.sections.ui import Ui
 from kafscale.net.address import ANY_ADDRESS, LOOPBACK
 
@@ -41,6 +42,7 @@ class Config:
     consumer: Consumer = field(default_factory=Consumer)
     group: Group = field(default_factory=Group)
     offsets: Offsets = field(default_factory=Offsets)
+    transaction: Transaction = field(default_factory=Transaction)
     topics: Topics = field(default_factory=Topics)
     compression: Compression = field(default_factory=Compression)
     compaction: Compaction = field(default_factory=Compaction)

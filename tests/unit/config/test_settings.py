@@ -171,6 +171,10 @@ offsets.metadataMaxBytes      | 4096         | KAFSCALE_OFFSET_METADATA_MAX_BYTE
 offsets.groupMetadataMaxBytes | 1048576      | KAFSCALE_OFFSETS_GROUP_METADATA_MAX_BYTES
 offsets.userCommitBytesPerSecond | 2097152   | KAFSCALE_OFFSETS_USER_COMMIT_BYTES_PER_SECOND
 offsets.groupCommitBytesPerSecond | 1048576  | KAFSCALE_OFFSETS_GROUP_COMMIT_BYTES_PER_SECOND
+transaction.maxTimeoutMs      | 900000       | KAFSCALE_TRANSACTION_MAX_TIMEOUT_MS
+transaction.idExpirationMs    | 604800000    | KAFSCALE_TRANSACTION_ID_EXPIRATION_MS
+transaction.idExpirationCheckIntervalMs|3600000|KAFSCALE_TRANSACTION_ID_EXPIRATION_CHECK_INTERVAL_MS
+transaction.partitionVerification | true     | KAFSCALE_TRANSACTION_PARTITION_VERIFICATION
 topics.autoCreate             | true         | KAFSCALE_AUTO_CREATE_TOPICS
 topics.autoCreatePartitions   | 1            | KAFSCALE_AUTO_CREATE_PARTITIONS
 compression.type              | snappy       | KAFSCALE_COMPRESSION_TYPE
