@@ -10,9 +10,18 @@ from generators.monitoring.alerts.rule import (
     RuleGroup,
     Severity,
 )
-from generators.monitoring.promql import deriv, equals, histogram_quantile, rate, selector, sum_by
+from generators.monitoring.promql import (
+    deriv,
+    equals,
+    histogram_quantile,
+    max_by,
+    rate,
+    selector,
+    sum_by,
+)
 
 _TOPIC_LABELS: Final = (*CLUSTER_LABELS, "topic")
+_PARTITION_LABELS: Final = (*_TOPIC_LABELS, "partition")
 _GROUP_LABELS: Final = (*CLUSTER_LABELS, "group", "topic")
 _TOPIC: Final = f"{{{{ $labels.topic }}}} of {CLUSTER}"
 
@@ -70,6 +79,19 @@ CLIENTS: Final = RuleGroup(
             f"in {_TOPIC}.",
             description="Its consumers are down or slower than producers; they miss records that "
             "retention deletes before they are read.",
+        ),
+        Alert(
+            name="KafscaleTransactionHanging",
+            severity=Severity.WARNING,
+            measured=max_by("kafscale_oldest_transaction_seconds", *_PARTITION_LABELS),
+            condition="> 3600",
+            duration="5m",
+            may_be_empty=True,
+            summary="A transaction has been open in {{ $labels.topic }}/{{ $labels.partition }} of "
+            f"{CLUSTER} for {{{{ $value | humanizeDuration }}}}.",
+            description="Consumers with isolation.level=read_committed do not read beyond its "
+            "first record. By default, transactions end within 15 minutes "
+            "(transaction.maxTimeoutMs).",
         ),
         Alert(
             name="KafscaleConnectionsRefused",

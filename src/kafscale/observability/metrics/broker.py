@@ -19,6 +19,7 @@ from kafscale.observability.metrics.counters import (
 )
 from kafscale.observability.metrics.metric import BrokerMetric, Series, counter, gauge
 from kafscale.observability.metrics.storage import STORAGE_METRICS
+from kafscale.observability.metrics.transactions import TRANSACTION_METRICS
 
 ADMIN_APIS: Final = (
     "AlterConfigs",
@@ -332,7 +333,8 @@ BROKER_METRICS: Final = (
     ),
     counter(
         "kafscale_consumer_transactions_total",
-        "Batched transactions of group changes and offset commits in the metadata store.",
+        "Transactions of the metadata store by coordinators: batched changes of groups, committed "
+        "offsets and transactional ids.",
         lambda counters: counters.metadata_writes(),
     ),
     # --- etcd -------------------------------------------------------------------------------------
@@ -375,7 +377,7 @@ BROKER_METRICS: Final = (
     ),
     gauge(
         "kafscale_owned_shards",
-        "Group shards that this broker coordinates.",
+        "Shards of groups and transactional ids that this broker coordinates.",
         lambda counters: counters.cluster().shards,
     ),
     gauge(
@@ -388,5 +390,6 @@ BROKER_METRICS: Final = (
         "Damaged WAL objects in dead streams, which are copied to the quarantine.",
         lambda counters: counters.cluster().damaged_wal_objects,
     ),
+    *TRANSACTION_METRICS,
     *STORAGE_METRICS,
 )

@@ -156,6 +156,18 @@ class GroupCounters:
         self.commits = 0
 
 
+class TransactionCounters:
+    """The outcomes of this broker's transactional ids."""
+
+    __slots__ = ("aborted", "committed", "timed_out")
+
+    def __init__(self) -> None:
+        self.committed = 0
+        self.aborted = 0
+        """Aborted for any reason, also those that have timed out."""
+        self.timed_out = 0
+
+
 class StoreHealth:
     """The health of the object store, as judged by the broker."""
 
@@ -257,6 +269,7 @@ class Counters:
         self.access = SecurityCounters()
         self.clients = ClientMetrics()
         self.log = LogCounters()
+        self.transactions = TransactionCounters()
         self.store_health = StoreHealth()
         self.event_loop_lag_seconds = Histogram(REQUEST_SECONDS_BOUNDS)
         self.by_request: dict[tuple[str, int], RequestCounters] = {}
@@ -279,7 +292,14 @@ class Counters:
         """Setting, file and expiration of certificates, in seconds since 1970; called at scrape
         time."""
         self.metadata_writes: Callable[[], int] = int
-        """The number of transactions of groups; called at scrape time."""
+        """The number of commits of coordinators to the metadata store; called at scrape time."""
+        self.transaction_states: Callable[[], Mapping[str, int]] = dict
+        """The number of transactional ids per state; called at scrape time."""
+        self.pending_markers: Callable[[], int] = int
+        """The number of markers that are not written yet; called at scrape time."""
+        self.open_transactions: Callable[[], Iterable[tuple[str, int, float]]] = tuple
+        """Topic, partition and age in seconds of the oldest open transaction of each partition that
+        has one; called at scrape time."""
         self.etcd_space: Callable[[], DatabaseSpace | None] = lambda: None
         """The space in etcd; None without etcd; called at scrape time."""
         self.cluster: Callable[[], ClusterStatus] = ClusterStatus

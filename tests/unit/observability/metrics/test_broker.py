@@ -35,6 +35,8 @@ def busy():
     metrics.stored_bytes = lambda: [("orders", 0, 4096)]
     metrics.buffered_bytes = lambda: [("orders", 0, 17)]
     metrics.compaction = lambda: CompactionStatus(dirty_ratios={"orders": 0.5})
+    metrics.transaction_states = lambda: {"Ongoing": 2}
+    metrics.open_transactions = lambda: [("orders", 0, 1.5)]
     return metrics
 
 

@@ -11,6 +11,7 @@ from kafscale.observability.metrics.cardinality import (
     TOPIC_SERIES_MAX,
 )
 from kafscale.observability.metrics.counters import CompactionStatus
+from kafscale.observability.metrics.transactions import OPEN_SERIES_MAX
 from unit.observability.scraping import scrape, values
 
 TOPICS = TOPIC_SERIES_MAX + 7
@@ -42,6 +43,11 @@ def crowded():
     )
     metrics.stored_bytes = metrics.buffered_bytes = lambda: (
         (f"topic-{topic}", partition, 100)
+        for topic in range(TOPICS)
+        for partition in range(PARTITIONS)
+    )
+    metrics.open_transactions = lambda: (
+        (f"topic-{topic}", partition, 1.0)
         for topic in range(TOPICS)
         for partition in range(PARTITIONS)
     )
@@ -92,6 +98,7 @@ def test_exposition_is_bounded(crowded):
     histogram = 14
     assert lines < (
         9 * (PARTITION_SERIES_MAX + 1)
+        + (OPEN_SERIES_MAX + 1)
         + (5 * histogram + 1) * (TOPIC_SERIES_MAX + 1)
         + 2 * (GROUP_SERIES_MAX + 1)
         + LAG_SERIES_MAX
