@@ -1,4 +1,4 @@
-"""Committed offsets, and when they expire.
+"""Committed offsets, those that are pending in transactions, and when offsets expire.
 
 Expiration follows Kafka (KIP-211). While a group has members, an offset is kept as long as a member
 is subscribed to its topic. Without members, it is kept for the retention time after the group
@@ -25,10 +25,28 @@ class CommittedOffset(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Set if the commit had its own retention time."""
     topic_id: bytes = b""
     """The topic's id: offsets of a deleted topic do not apply to a new one of the same name."""
+    commit_number: int = 0
+    """Ascending in the commits of a group while it has transactions; 0 if it had none.
+
+    As in Kafka, the newest of several commits counts, also if it is in a transaction that ends
+    after a newer commit.
+    """
 
     def is_of(self, topic_id: bytes) -> bool:
         """Whether it was committed for this topic, as far as is known."""
         return self.topic_id in {b"", topic_id}
+
+
+class PendingOffsets(msgspec.Struct, kw_only=True):
+    """What a group commits with the transaction of a producer."""
+
+    producer_id: int
+    producer_epoch: int
+    started_ms: int
+    """When the first offsets were added."""
+    offsets: dict[TopicPartition, CommittedOffset]
+    is_committed: bool = False
+    """Whether the transaction is committed: the offsets count, and get records of their own."""
 
 
 def expired(

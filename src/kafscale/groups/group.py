@@ -63,6 +63,11 @@ class Group(Protocol):
     ) -> None:
         """Raise unless this member may commit offsets; a valid commit counts as a heartbeat."""
 
+    def check_transactional_commit(
+        self, member_id: str, instance_id: str | None, generation: int
+    ) -> None:
+        """Raise unless this member may commit offsets in a transaction."""
+
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Raise unless this member may read the committed offsets."""
 

@@ -114,3 +114,18 @@ def check_commit(
     if group.state is State.COMPLETING:
         raise RebalanceInProgressError(group.reason)
     group.record_heartbeat(member, now_ms)
+
+
+def check_transactional_commit(
+    group: GroupState, member_id: str, instance_id: str | None, generation: int
+) -> None:
+    """Validate a commit in a transaction: older clients do not say of which member it is.
+
+    It does not count as a heartbeat, and may come between Join and Sync, as in Kafka.
+    """
+    if group.state is State.DEAD:
+        raise CoordinatorUnavailableError("this broker is no longer the group's coordinator")
+    if group.state is State.EMPTY and generation < 0:
+        return
+    if generation >= 0 or member_id or instance_id is not None:
+        _member_in_generation(group, member_id, instance_id, generation)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final, Self
 
 from kafscale.errors import GroupNotFoundError, KafscaleError
-from kafscale.groups.classic.generation import check_commit
+from kafscale.groups.classic.generation import check_commit, check_transactional_commit
 from kafscale.groups.classic.group_state import GroupState, State, Step
 from kafscale.groups.classic.join import classify_join
 from kafscale.groups.classic.members import Members
@@ -145,6 +145,11 @@ class ClassicGroup:
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int
     ) -> None:
         check_commit(self._group_state, member_id, instance_id, generation, now_ms)
+
+    def check_transactional_commit(
+        self, member_id: str, instance_id: str | None, generation: int
+    ) -> None:
+        check_transactional_commit(self._group_state, member_id, instance_id, generation)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Every client may read the committed offsets of a classic group."""

@@ -18,7 +18,7 @@ from kafscale.groups.consumer.group_state import GroupState, State
 from kafscale.groups.consumer.heartbeat import consumer_heartbeat
 from kafscale.groups.consumer.member import NEVER_MS, Member, restored
 from kafscale.groups.consumer.subscriptions import TopicSubscriptions, is_subscribed
-from kafscale.groups.consumer_protocol import PROTOCOL_TYPE
+from kafscale.groups.consumer_protocol import NO_GENERATION, PROTOCOL_TYPE
 from kafscale.groups.effects import Effect, Reply, Save
 from kafscale.groups.events import (
     ConsumerHeartbeat,
@@ -122,6 +122,16 @@ class ConsumerGroup:
         if generation < 0 and not self._group_state.members:
             return
         self._member_in_epoch(member_id, generation).heartbeat_ms = now_ms
+
+    def check_transactional_commit(
+        self, member_id: str, instance_id: str | None, generation: int
+    ) -> None:
+        if generation < 0 and not self._group_state.members:
+            return
+        # Older clients do not say of which member the commit is.
+        if generation == NO_GENERATION and not member_id and instance_id is None:
+            return
+        self._member_in_epoch(member_id, generation)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         if member_id is not None or member_epoch >= 0:
