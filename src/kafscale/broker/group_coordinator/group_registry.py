@@ -8,9 +8,11 @@ offsets stay.
 
 from collections.abc import Callable, Iterator, Mapping
 
-from kafscale.broker.group_coordinator.group_runtime import GroupRuntime, PendingReplies
-from kafscale.broker.group_coordinator.pausable_clock import GroupClock
-from kafscale.broker.group_coordinator.shard_session import ShardSessions
+from kafscale.broker.group_coordinator.group_runtime import GroupRuntime
+from kafscale.broker.group_coordinator.open_transactions import OpenTransactions
+from kafscale.broker.shards.pausable_clock import PausableClock
+from kafscale.broker.shards.pending_replies import PendingReplies
+from kafscale.broker.shards.shard_session import ShardSessions
 from kafscale.errors import (
     GroupNotFoundError,
     InvalidGroupIdError,
@@ -52,7 +54,7 @@ class GroupRegistry:
         counters: Counters,
         *,
         topic_store: TopicStore,
-        clock: GroupClock,
+        clock: PausableClock,
     ) -> None:
         self._settings = settings
         self._sessions = sessions
@@ -62,6 +64,8 @@ class GroupRegistry:
         self._topic_names = TopicNames(topic_store.by_id)
         self._clock = clock
         self._groups: dict[str, GroupRuntime] = {}
+        self.open_transactions = OpenTransactions()
+        """The transactions in which groups have offsets."""
         self.topics: Mapping[str, TopicInfo] = {}
         """Topics for consumer groups; the coordinator keeps them current."""
         self._overrides: Overrides = lambda _group_id, settings: settings
@@ -111,6 +115,7 @@ class GroupRegistry:
 
     def unload(self, runtime: GroupRuntime) -> None:
         """Drop a group here; the store keeps it."""
+        runtime.offsets.close()
         del self._groups[runtime.group.group_id]
         self._counters.forget_group(runtime.group.group_id)
 
@@ -203,7 +208,7 @@ class GroupRegistry:
     def _add(self, group: Group) -> GroupRuntime:
         # As in Kafka, the topic exists from the first group on.
         self._topic_store.internal.declare(SHARDS_TOPIC, self._clock() + self._clock.skew_ms)
-        session = self._sessions.get_by_group(group.group_id)
+        session = self._sessions.get_by_id(group.group_id)
         assert session is not None, "the group's shard is owned by this broker"
         runtime = GroupRuntime(
             group,
@@ -212,6 +217,7 @@ class GroupRegistry:
             self._counters.group(group.group_id),
             encode=lambda record: encode_group(record, self._topic_names),
             clock=self._clock,
+            open_transactions=self.open_transactions,
         )
         self._groups[group.group_id] = runtime
         return runtime

@@ -5,61 +5,31 @@ fire early, never late: a heartbeat moves a deadline, but not the timer.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable
 from functools import partial
-from itertools import count
-from types import MappingProxyType
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from kafscale.broker.group_coordinator.pausable_clock import GroupClock
-from kafscale.broker.group_coordinator.shard_session import ShardSession
-from kafscale.errors import KafscaleError, OffsetMetadataTooLargeError
-from kafscale.groups.committed_offsets import CommittedOffset
-from kafscale.groups.effects import Effect, Rebalanced, Reply, Response, Save
+from kafscale.broker.group_coordinator.group_offsets import GroupOffsets
+from kafscale.broker.group_coordinator.open_transactions import OpenTransactions
+from kafscale.broker.shards.pausable_clock import PausableClock
+from kafscale.broker.shards.pending_replies import PendingReplies
+from kafscale.broker.shards.shard_session import ShardSession
+from kafscale.errors import KafscaleError
+from kafscale.groups.effects import Effect, Rebalanced, Reply, Save
 from kafscale.groups.events import ConsumerHeartbeat, Event, Heartbeat, Tick
 from kafscale.groups.group import Group
 from kafscale.groups.model import GroupRecord
 from kafscale.metadata.schema import keys
-from kafscale.metadata.schema.group_codec import encode_offset
 from kafscale.metadata.store.base import Delete, Operation, Put
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import GroupCounters
-from kafscale.text.topic_partition import TopicPartition
 
 logger = get_logger(__name__)
 
 TIMER_MS_MIN = 10
 """A paused clock must not make the timer fire in a busy loop."""
-
-
-class PendingReplies:
-    """Futures of the requests that wait for a group, by reply token.
-
-    A response is delivered once; it is dropped if the client has disconnected.
-    """
-
-    def __init__(self) -> None:
-        self._numbers = count(1)
-        self._futures: dict[int, asyncio.Future[Any]] = {}
-
-    def create(self) -> tuple[int, asyncio.Future[Any]]:
-        """A new reply token, and the future of its response."""
-        reply_token = next(self._numbers)
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._futures[reply_token] = future
-        return reply_token, future
-
-    def resolve(self, reply_token: int, response: Response | KafscaleError) -> None:
-        future = self._futures.pop(reply_token, None)
-        if future is None or future.done():
-            return
-        if isinstance(response, KafscaleError):
-            future.set_exception(response)
-        else:
-            future.set_result(response)
 
 
 class OffsetSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,65 +39,6 @@ class OffsetSettings(msgspec.Struct, frozen=True, kw_only=True):
     check_interval_ms: int
     group_metadata_bytes_max: int
     """Of all offsets of a group together."""
-
-
-class GroupOffsets:
-    """The committed offsets of one group: those in the store, and those being written.
-
-    An offset is readable once it is in the store, never before. The last commit wins, however often
-    the write is retried.
-    """
-
-    def __init__(self, group_id: str, session: ShardSession) -> None:
-        self._group_id = group_id
-        self._session = session
-        self._newest: dict[TopicPartition, CommittedOffset] = {}
-        self._committed: dict[TopicPartition, CommittedOffset] = {}
-        self.committed: Mapping[TopicPartition, CommittedOffset] = MappingProxyType(self._committed)
-        """Offsets in the store."""
-        self.newest: Mapping[TopicPartition, CommittedOffset] = MappingProxyType(self._newest)
-        """Offsets once everything is written."""
-
-    def restore(self, topic_partition: TopicPartition, committed: CommittedOffset) -> None:
-        """Take over an offset that was loaded from the store."""
-        self._newest[topic_partition] = self._committed[topic_partition] = committed
-
-    def check_metadata(
-        self, offsets: Mapping[TopicPartition, CommittedOffset], bytes_max: int
-    ) -> None:
-        """Raise if a commit would add metadata to a group that has too much then."""
-        if not any(committed.metadata for committed in offsets.values()):
-            return
-        before = _metadata_bytes(self._newest.values())
-        after = _metadata_bytes({**self._newest, **offsets}.values())
-        if after > max(before, bytes_max):
-            raise OffsetMetadataTooLargeError(
-                f"the offset metadata of the group would have {after} bytes, limit {bytes_max}"
-            )
-
-    def commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        # Encoded before anything changes: if that fails, only this commit does.
-        self._session.write(
-            {
-                (key := self._key(topic_partition)): Put(key, encode_offset(committed))
-                for topic_partition, committed in offsets.items()
-            }
-        )
-        self._newest.update(offsets)
-        self._session.when_durable(partial(self._committed.update, offsets))
-
-    def delete(self, topic_partitions: Collection[TopicPartition]) -> None:
-        for topic_partition in topic_partitions:
-            self._newest.pop(topic_partition, None)
-        self._session.write({(key := self._key(each)): Delete(key) for each in topic_partitions})
-        self._session.when_durable(partial(self._uncommit, topic_partitions))
-
-    def _uncommit(self, topic_partitions: Collection[TopicPartition]) -> None:
-        for topic_partition in topic_partitions:
-            self._committed.pop(topic_partition, None)
-
-    def _key(self, topic_partition: TopicPartition) -> str:
-        return keys.committed_offset(self._group_id, *topic_partition)
 
 
 class GroupRuntime:
@@ -141,12 +52,13 @@ class GroupRuntime:
         counters: GroupCounters,
         *,
         encode: Callable[[GroupRecord], bytes],
-        clock: GroupClock,
+        clock: PausableClock,
+        open_transactions: OpenTransactions,
     ) -> None:
         self.group = group
         self.session = session
         """The shard session of the group; all its writes carry the session's ownership guard."""
-        self.offsets = GroupOffsets(group.group_id, session)
+        self.offsets = GroupOffsets(group.group_id, session, open_transactions)
         self.is_saved = False
         """Whether the group's record is in the store, or about to be written."""
         self._pending_replies = pending_replies
@@ -160,10 +72,10 @@ class GroupRuntime:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the group has no record, offsets, members or deadlines."""
+        """Whether the group has no record, offsets, transactions, members or deadlines."""
         return (
             not self.is_saved
-            and not self.offsets.newest
+            and self.offsets.is_empty
             and not self.group.member_count
             and self.group.deadline_ms is None
         )
@@ -211,7 +123,7 @@ class GroupRuntime:
         self.close()
         self._is_deleted = True
         self.session.write({self._key: self._operation})
-        self.offsets.delete(tuple(self.offsets.newest))
+        self.offsets.delete_all()
 
     def abort(self, error: KafscaleError) -> None:
         """Fail all pending requests with this error; the group is not served any more."""
@@ -255,10 +167,6 @@ class GroupRuntime:
     def _on_timer(self) -> None:
         self._timer = None
         self.handle(Tick())
-
-
-def _metadata_bytes(offsets: Iterable[CommittedOffset]) -> int:
-    return sum(len(committed.metadata.encode()) for committed in offsets)
 
 
 def _is_plain_heartbeat(event: Event, effects: list[Effect]) -> bool:

@@ -1,41 +1,64 @@
-"""Loads groups and committed offsets as the last owner of their shards left them in the store.
+"""Loads groups and their offsets as the last owner of their shards left them in the store.
 
 Invariants: a damaged record is logged and left in the store; it affects no group but its own. An
 offset of a topic that was deleted, or recreated since, is dropped. The topic store may be older
-than the records read here, so a topic that it does not show is read from the metadata store.
-Reading yields to other tasks; restoring does not.
+than the records read here, so a topic that it does not show is read from the metadata store. A
+transaction that was being committed is committed. Reading yields to other tasks; restoring does
+not.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
-from itertools import chain
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from kafscale.broker.group_coordinator.group_registry import GroupRegistry
 from kafscale.errors import DamagedObjectError
-from kafscale.groups.committed_offsets import CommittedOffset
+from kafscale.groups.committed_offsets import CommittedOffset, PendingOffsets
 from kafscale.groups.model import GroupRecord
 from kafscale.metadata.schema import keys
-from kafscale.metadata.schema.group_codec import decode_group, decode_offset
+from kafscale.metadata.schema.group_codec import decode_group, decode_offset, decode_pending_offsets
 from kafscale.metadata.schema.model import Topic, shard_of
 from kafscale.metadata.schema.topic_codec import decode_topic
 from kafscale.metadata.store.base import Entry, MetadataStore
 from kafscale.observability.logging import get_logger
+from kafscale.text.topic_partition import TopicPartition
 
 logger = get_logger(__name__)
 
 ENTRIES_AT_ONCE: Final = 500
 """How many records are decoded before the event loop runs other tasks: a few milliseconds."""
 
+GroupKey = keys.ConsumerGroupKey | keys.CommittedOffsetKey | keys.PendingOffsetsKey
+
+
+class LoadedShard(msgspec.Struct):
+    """What the store holds for one shard."""
+
+    groups: list[GroupRecord] = []
+    offsets: list[tuple[keys.CommittedOffsetKey, CommittedOffset]] = []
+    pending: list[tuple[keys.PendingOffsetsKey, PendingOffsets]] = []
+
+    def add(self, key: GroupKey, entry: Entry) -> Mapping[TopicPartition, CommittedOffset]:
+        """Add a record; returns the offsets in it. Raises `DamagedObjectError`."""
+        if isinstance(key, keys.ConsumerGroupKey):
+            self.groups.append(decode_group(entry))
+            return {}
+        if isinstance(key, keys.PendingOffsetsKey):
+            pending = decode_pending_offsets(entry)
+            self.pending.append((key, pending))
+            return pending.offsets
+        committed = decode_offset(entry)
+        self.offsets.append((key, committed))
+        return {(key.topic, key.partition): committed}
+
 
 class LoadedShards(msgspec.Struct):
     """What the store holds for some shards."""
 
-    groups: dict[int, list[GroupRecord]]
-    """By shard, like the offsets."""
-    offsets: dict[int, list[tuple[keys.CommittedOffsetKey, CommittedOffset]]]
+    by_shard: Mapping[int, LoadedShard]
     topic_ids: Mapping[str, bytes | None] = {}
     """Ids of topics that were read from the store: None if damaged, missing if deleted."""
 
@@ -44,21 +67,18 @@ async def read(
     store: MetadataStore, shards: Collection[int], topics: Mapping[str, Topic]
 ) -> LoadedShards:
     """Read all groups and offsets of these shards."""
-    loaded = LoadedShards({shard: [] for shard in shards}, {shard: [] for shard in shards})
+    loaded = LoadedShards({shard: LoadedShard() for shard in shards})
     doubtful = set()
     snapshot = await store.range(keys.CONSUMERS)
-    async for shard, key, entry in _of_shards(snapshot.entries, loaded.groups.keys()):
+    async for shard, key, entry in _of_shards(snapshot.entries, loaded.by_shard.keys()):
         try:
-            if isinstance(key, keys.ConsumerGroupKey):
-                loaded.groups[shard].append(decode_group(entry))
-                continue
-            committed = decode_offset(entry)
+            offsets = loaded.by_shard[shard].add(key, entry)
         except DamagedObjectError as error:
             logger.error("group record damaged", key=error.key, reason=error.reason)
             continue
-        loaded.offsets[shard].append((key, committed))
-        if not _belongs_to(committed, topics.get(key.topic)):
-            doubtful.add(key.topic)
+        for (topic, _), committed in offsets.items():
+            if not _belongs_to(committed, topics.get(topic)):
+                doubtful.add(topic)
     loaded.topic_ids = await _topic_ids(store, doubtful)
     return loaded
 
@@ -70,30 +90,39 @@ def restore(
     topics: Mapping[str, Topic],
 ) -> None:
     """Restore the groups of these shards; offsets of deleted topics are deleted."""
-    for record in chain.from_iterable(loaded.groups[shard] for shard in shards):
-        registry.restore(record)
-    # A group that never had members has offsets but no record, so offsets come second.
-    for key, committed in chain.from_iterable(loaded.offsets[shard] for shard in shards):
-        topic_partition = (key.topic, key.partition)
-        runtime = registry.get_or_create(key.group)
-        runtime.offsets.restore(topic_partition, committed)
-        if not (
-            _belongs_to(committed, topics.get(key.topic)) or _is_stored(committed, key, loaded)
-        ):
-            runtime.offsets.delete((topic_partition,))
+
+    def is_current(topic: str, committed: CommittedOffset) -> bool:
+        return _belongs_to(committed, topics.get(topic)) or _is_stored(committed, topic, loaded)
+
+    for shard in (loaded.by_shard[shard] for shard in shards):
+        for record in shard.groups:
+            registry.restore(record)
+        # A group that never had members has offsets but no record, so offsets come second.
+        for key, committed in shard.offsets:
+            offsets = registry.get_or_create(key.group).offsets
+            offsets.restore((key.topic, key.partition), committed)
+            if not is_current(key.topic, committed):
+                offsets.delete(((key.topic, key.partition),))
+        # Those that a transaction has committed are compared with the others, so they come last.
+        for pending_key, pending in shard.pending:
+            kept = {
+                topic_partition: committed
+                for topic_partition, committed in pending.offsets.items()
+                if is_current(topic_partition[0], committed)
+            }
+            offsets = registry.get_or_create(pending_key.group).offsets
+            offsets.restore_pending(replace(pending, offsets=kept))
 
 
 def _belongs_to(committed: CommittedOffset, topic: Topic | None) -> bool:
     return topic is not None and committed.is_of(topic.id)
 
 
-def _is_stored(
-    committed: CommittedOffset, key: keys.CommittedOffsetKey, loaded: LoadedShards
-) -> bool:
+def _is_stored(committed: CommittedOffset, topic: str, loaded: LoadedShards) -> bool:
     """Whether the store has the topic of an offset, or a damaged record that may be it."""
-    if key.topic not in loaded.topic_ids:
+    if topic not in loaded.topic_ids:
         return False
-    topic_id = loaded.topic_ids[key.topic]
+    topic_id = loaded.topic_ids[topic]
     return topic_id is None or committed.is_of(topic_id)
 
 
@@ -117,10 +146,10 @@ def _topic_id(entry: Entry) -> bytes | None:
 
 async def _of_shards(
     entries: tuple[Entry, ...], shards: Collection[int]
-) -> AsyncIterator[tuple[int, keys.ConsumerGroupKey | keys.CommittedOffsetKey, Entry]]:
+) -> AsyncIterator[tuple[int, GroupKey, Entry]]:
     for count, entry in enumerate(entries, start=1):
         key = keys.parse(entry.key)
-        if not isinstance(key, keys.ConsumerGroupKey | keys.CommittedOffsetKey):
+        if not isinstance(key, GroupKey):
             logger.warning("unknown group key ignored", key=entry.key)
         elif (shard := shard_of(key.group)) in shards:
             yield shard, key, entry

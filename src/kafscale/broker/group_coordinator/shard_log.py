@@ -25,7 +25,7 @@ from array import array
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, TypeGuard
 
 from kafscale.errors import DamagedObjectError, NotOwnerError, OffsetOutOfRangeError
 from kafscale.groups import offsets_topic
@@ -129,7 +129,7 @@ class ShardLog:
         self._notify()
 
     def _apply(self, revision: int, operations: Sequence[Operation]) -> None:
-        named = [operation for operation in operations if isinstance(operation, Change)]
+        named = [operation for operation in operations if _is_record(operation)]
         offset = (revision + 1) * OFFSETS_PER_REVISION - len(named)
         now_ms = self._clock()
         for operation in sorted(named, key=lambda each: each.key):
@@ -240,6 +240,13 @@ class ShardLog:
     def _notify(self) -> None:
         for watcher in tuple(self._watchers):
             watcher(self)
+
+
+def _is_record(operation: Operation) -> TypeGuard[Change]:
+    """Whether it changes a group or a committed offset: what is pending in transactions is not."""
+    return isinstance(operation, Change) and isinstance(
+        keys.parse(operation.key), keys.ConsumerGroupKey | keys.CommittedOffsetKey
+    )
 
 
 def _record(offset: int, operation: Change, seen_ms: int) -> Record | None:

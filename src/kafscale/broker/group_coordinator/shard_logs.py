@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kafscale.broker.group_coordinator.shard_log import ShardLog
-from kafscale.broker.group_coordinator.shard_session import Phase, ShardSession, ShardSessions
+from kafscale.broker.shards.shard_session import Phase, ShardSession, ShardSessions
 from kafscale.errors import NotOwnerError, OperatingError
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import shard_of

@@ -18,7 +18,8 @@ from doubles import virtual_time
 from doubles.memory_store import MemoryStore
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.group_coordinator.group_runtime import OffsetSettings
-from kafscale.broker.group_coordinator.pausable_clock import GroupClock
+from kafscale.broker.shards.pausable_clock import PausableClock
+from kafscale.broker.shards.shards import Shards
 from kafscale.errors import StoreUnavailableError
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.groups.effects import NO_REPLY_TOKEN, Joined, Reconciled
@@ -26,6 +27,7 @@ from kafscale.groups.events import ConsumerHeartbeat, Heartbeat, Join, Sync
 from kafscale.groups.group import GroupSettings
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import shard_of
+from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.metrics.broker import Metrics
 from unit.broker.group_coordinator.shard_guards import assign_shards
@@ -84,36 +86,60 @@ class ControllableStore(MemoryStore):
         if self.is_unavailable:
             raise StoreUnavailableError("unavailable")
 
+    def cut_after(self, commits: int) -> "CutStore":
+        """A connection that is cut after some commits."""
+        return CutStore(self, commits)
+
     async def stored(self) -> dict[str, bytes]:
         """All stored records of groups."""
         entries = (await super().range(keys.CONSUMERS)).entries
         return {entry.key: entry.value for entry in entries}
 
 
+class CutStore:
+    """A connection to a store; nothing arrives after the last commit."""
+
+    def __init__(self, store: ControllableStore, commits_left: int) -> None:
+        self._store = store
+        self.commits_left = commits_left
+
+    async def commit(self, compares, operations):
+        if not self.commits_left:
+            raise StoreUnavailableError("cut")
+        self.commits_left -= 1
+        return await self._store.commit(compares, operations)
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+
 class Node:
     """One broker, as far as groups are concerned."""
 
-    def __init__(self, store: ControllableStore, topic_store: TopicStore, broker_id: int) -> None:
+    def __init__(self, store: MetadataStore, topic_store: TopicStore, broker_id: int) -> None:
         self.store = store
         self.broker_id = broker_id
         self.lease_is_valid = True
-        self.groups = Coordinator(
+        self.shards = Shards(
             store,
+            PausableClock(virtual_time.clock_ms, virtual_time.clock_ms),
+            broker_id=broker_id,
+            linger_ms=5,
+            random=Random(0),
+            lease_is_valid=lambda: self.lease_is_valid,
+        )
+        self.groups = Coordinator(
+            self.shards,
             topic_store,
             GroupSettings(initial_rebalance_delay_ms=0),
             OFFSETS,
             Metrics(),
-            broker_id=broker_id,
-            linger_ms=5,
-            clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms),
-            random=Random(0),
-            lease_is_valid=lambda: self.lease_is_valid,
         )
 
     async def open_shards_of(self, *group_ids: str) -> None:
         """Become the owner of the shards of these groups."""
         shards = [shard_of(group_id) for group_id in group_ids]
-        await self.groups.open_shards(await assign_shards(self.store, self.broker_id, 1, shards))
+        await self.shards.open(await assign_shards(self.store, self.broker_id, 1, shards))
 
     def commit(
         self, offset: int, group_id: str = GROUP, partition: int = 0, topic_id: bytes = TOPIC_ID
@@ -131,6 +157,57 @@ class Node:
             version_knows_missing_groups=True,
         )
 
+    async def commit_in_transaction(
+        self,
+        producer_id: int,
+        offsets: dict[int, int],
+        *,
+        group_id: str = GROUP,
+        epoch: int = 0,
+        topic_id: bytes = TOPIC_ID,
+        metadata: str = "",
+    ) -> None:
+        """Commit offsets by partition, in a transaction that its coordinator confirms."""
+        guard = self.groups.start_verification(group_id, producer_id, epoch, adds_partition=False)
+        committed_ms = virtual_time.clock_ms()
+        await self.groups.commit_in_transaction(
+            group_id,
+            "",
+            None,
+            -1,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            offsets={
+                (TOPIC, partition): CommittedOffset(
+                    offset=offset, committed_ms=committed_ms, topic_id=topic_id, metadata=metadata
+                )
+                for partition, offset in offsets.items()
+            },
+            guard=guard,
+        )
+
+    def end(
+        self,
+        producer_id: int,
+        *,
+        is_commit: bool = True,
+        group_id: str = GROUP,
+        epoch: int = 0,
+        coordinator_epoch: int = 0,
+    ) -> Awaitable[None]:
+        """Write the marker of a transaction to the shard of a group."""
+        return self.groups.write_markers(
+            shard_of(group_id),
+            producer_id,
+            epoch,
+            is_commit=is_commit,
+            coordinator_epoch=coordinator_epoch,
+        )
+
+    def unstable(self, group_id: str = GROUP) -> set[int]:
+        """Partitions with pending offsets."""
+        return {partition for _, partition in self.groups.unstable_offsets(group_id)}
+
     def committed(self, group_id: str = GROUP) -> dict[int, int]:
         """Offsets by partition."""
         fetched = self.groups.fetch(group_id, None, -1)
@@ -147,14 +224,16 @@ class Cluster:
         self.topic_stores: list[TopicStore] = []
         self._running: list[asyncio.Task[None]] = []
 
-    async def node(self) -> Node:
+    async def node(self, store: MetadataStore | None = None) -> Node:
+        """A node; `store` is its connection, if it is another one than that of tests."""
         topic_store = TopicStore(self.store)
         await topic_store.start()
         self.topic_stores.append(topic_store)
         if len(self.topic_stores) == 1:
             await topic_store.create(TOPIC, 3, {}, virtual_time.clock_ms(), TOPIC_ID)
-        node = Node(self.store, topic_store, len(self.topic_stores))
+        node = Node(store or self.store, topic_store, len(self.topic_stores))
         await node.groups.start()
+        self._running.append(asyncio.create_task(node.shards.writer.run()))
         self._running.append(asyncio.create_task(node.groups.run()))
         return node
 

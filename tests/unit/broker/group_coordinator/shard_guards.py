@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from msgspec.structs import replace
 
 from doubles.memory_store import MemoryStore
-from kafscale.broker.group_coordinator.coordinator import Coordinator
+from kafscale.broker.shards.shards import Shards
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, encode_assignment
@@ -56,14 +56,12 @@ async def _put(store: MetadataStore, assignment: Assignment) -> Assignment:
 
 
 @asynccontextmanager
-async def being_loaded(
-    groups: Coordinator, store: MemoryStore, group_id: str
-) -> AsyncIterator[None]:
+async def being_loaded(shards: Shards, store: MemoryStore, group_id: str) -> AsyncIterator[None]:
     """Let a coordinator load a group again, for the duration of the block."""
     shard = shard_of(group_id)
     assignment = await assigned(store, shard)
     assert assignment is not None
-    await groups.release_shards([shard])
+    await shards.release([shard])
     read, resume = store.range, asyncio.Event()
 
     async def read_slowly(prefix: str) -> Snapshot:
@@ -71,7 +69,7 @@ async def being_loaded(
         return await read(prefix)
 
     store.range = read_slowly
-    loading = asyncio.create_task(groups.open_shards({shard: OwnershipGuard(store, assignment)}))
+    loading = asyncio.create_task(shards.open({shard: OwnershipGuard(store, assignment)}))
     await asyncio.sleep(0)
     yield
     store.range = read

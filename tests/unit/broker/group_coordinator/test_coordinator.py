@@ -171,7 +171,7 @@ def test_offset_is_readable_once_it_is_in_the_store():
 def test_concurrent_commits_share_a_transaction():
     async def body(broker):
         await broker.topic("orders", 50)
-        writer = broker.services.groups.writer
+        writer = broker.services.shards.writer
         before = writer.transactions
         await asyncio.gather(
             *(commit(broker, number, group_id=str(number)) for number in range(50))
@@ -185,11 +185,11 @@ def test_heartbeat_writes_nothing():
     async def body(broker):
         members = [Member(broker), Member(broker)]
         await form_generation(*members)
-        before = broker.services.groups.writer.transactions
+        before = broker.services.shards.writer.transactions
         for _ in range(20):
             await asyncio.sleep(3)
             assert [await member.heartbeat() for member in members] == [ErrorCode.NONE] * 2
-        assert broker.services.groups.writer.transactions == before
+        assert broker.services.shards.writer.transactions == before
 
     run_with_broker(body)
 

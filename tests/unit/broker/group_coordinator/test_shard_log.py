@@ -139,7 +139,7 @@ def test_reader_follows_commits_and_the_group_across_a_change_of_the_coordinator
         assert seen == [False]
         assert [value for _, _, value in read(log, position)] == [11]
         position = log.high_watermark
-        await first.groups.release_shards([SHARD])
+        await first.shards.release([SHARD])
         assert seen == [False, True]
         with pytest.raises(NotOwnerError):
             first.groups.logs.find(SHARD)

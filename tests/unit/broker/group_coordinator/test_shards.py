@@ -58,7 +58,7 @@ def test_groups_of_other_shards_are_rejected():
         node = await cluster.node()
         await node.open_shards_of(OTHER)
         assert await responses(node) == {NotCoordinatorError}
-        assert node.groups.shards == {shard_of(OTHER)}
+        assert node.shards.served == {shard_of(OTHER)}
         await node.commit(1, OTHER)
 
     simulate(body)
@@ -69,15 +69,15 @@ def test_requests_fail_with_loading_error_while_a_shard_loads():
         node = await cluster.node()
         guards = await assign_shards(cluster.store, 1, 1, [SHARD])
         cluster.store.open.clear()
-        opening = asyncio.create_task(node.groups.open_shards(guards))
+        opening = asyncio.create_task(node.shards.open(guards))
         await asyncio.sleep(1)
         assert await responses(node) == {CoordinatorLoadingError}
-        assert node.groups.shards == set()
+        assert node.shards.served == set()
         with pytest.raises(CoordinatorLoadingError):
             node.groups.list()
         cluster.store.open.set()
         await opening
-        assert node.groups.shards == {SHARD}
+        assert node.shards.served == {SHARD}
         assert node.groups.list() == []
         await node.commit(1)
 
@@ -90,10 +90,10 @@ def test_shard_is_not_served_if_loading_fails():
         guards = await assign_shards(cluster.store, 1, 1, [SHARD])
         cluster.store.is_unavailable = True
         with pytest.raises(StoreUnavailableError):
-            await node.groups.open_shards(guards)
+            await node.shards.open(guards)
         assert await responses(node) == {NotCoordinatorError}
         cluster.store.is_unavailable = False
-        await node.groups.open_shards(guards)
+        await node.shards.open(guards)
         await node.commit(1)
 
     simulate(body)
@@ -105,23 +105,23 @@ def test_shard_lost_while_loading_is_not_served(how):
         node = await cluster.node()
         await node.open_shards_of(GROUP)
         await node.commit(5)
-        node.groups.drop_shards()
+        node.shards.drop_all()
         guards = await assign_shards(cluster.store, 1, 1, [SHARD])
         cluster.store.open.clear()
-        opening = asyncio.create_task(node.groups.open_shards(guards))
+        opening = asyncio.create_task(node.shards.open(guards))
         await asyncio.sleep(1)
         match how:
             case "dropped":
-                node.groups.drop_shards()
+                node.shards.drop_all()
             case "dropped alone":
-                node.groups.drop_shard(SHARD)
+                node.shards.drop([SHARD])
             case "released":
-                await node.groups.release_shards([SHARD])
+                await node.shards.release([SHARD])
             case "cancelled":
                 opening.cancel()
         cluster.store.open.set()
         await asyncio.wait([opening])
-        assert node.groups.shards == set()
+        assert node.shards.served == set()
         assert list(node.groups.registry) == []
         assert await responses(node) == {NotCoordinatorError}
 
@@ -157,7 +157,7 @@ def test_release_completes_writes_and_redirects_waiting_clients():
         joining = asyncio.create_task(ClassicMember("b").join(first))
         await asyncio.sleep(0)
         committing = first.commit(5, OTHER)
-        await first.groups.release_shards([SHARD, shard_of(OTHER)])
+        await first.shards.release([SHARD, shard_of(OTHER)])
         await committing
         with pytest.raises(NotCoordinatorError):
             await joining
@@ -176,7 +176,7 @@ def test_release_waits_for_the_store_and_rejects_requests():
         await node.open_shards_of(GROUP)
         cluster.store.is_unavailable = True
         committing = asyncio.ensure_future(node.commit(5))
-        releasing = asyncio.create_task(node.groups.release_shards([SHARD]))
+        releasing = asyncio.create_task(node.shards.release([SHARD]))
         await asyncio.sleep(2)
         assert not releasing.done()
         assert await responses(node) == {NotCoordinatorError}
@@ -195,10 +195,10 @@ def test_aborted_release_writes_nothing_more(how):
         await node.open_shards_of(GROUP)
         cluster.store.is_unavailable = True
         committing = asyncio.ensure_future(node.commit(5))
-        releasing = asyncio.create_task(node.groups.release_shards([SHARD]))
+        releasing = asyncio.create_task(node.shards.release([SHARD]))
         await asyncio.sleep(1)
         if how == "dropped":
-            node.groups.drop_shards()
+            node.shards.drop_all()
             await releasing
         else:
             releasing.cancel()
@@ -217,8 +217,8 @@ def test_release_does_not_affect_other_shards():
         await node.open_shards_of(GROUP, OTHER)
         await node.commit(5, OTHER)
         await stabilize(node, ClassicMember("a"))
-        await node.groups.release_shards([SHARD])
-        assert node.groups.shards == {shard_of(OTHER)}
+        await node.shards.release([SHARD])
+        assert node.shards.served == {shard_of(OTHER)}
         assert node.committed(OTHER) == {0: 5}
         assert [record.group_id for record in node.groups.list()] == [OTHER]
 
@@ -236,10 +236,10 @@ def test_drop_discards_writes_and_fails_waiting_clients():
         cluster.store.is_unavailable = True
         waiting = [asyncio.ensure_future(node.commit(number, OTHER)) for number in range(3)]
         await asyncio.sleep(1)
-        node.groups.drop_shards()
+        node.shards.drop_all()
         ends = await asyncio.gather(joining, *waiting, return_exceptions=True)
         assert {type(end) for end in ends} == {NotCoordinatorError}
-        assert node.groups.shards == set()
+        assert node.shards.served == set()
         cluster.store.is_unavailable = False
         await asyncio.sleep(60)
         assert await cluster.store.stored() == before
@@ -255,9 +255,9 @@ def test_timers_of_unloaded_groups_are_stopped(how):
         await ConsumerMember("a").heartbeat(node, joins=True)
         [runtime] = node.groups.registry
         if how == "dropped":
-            node.groups.drop_shards()
+            node.shards.drop_all()
         else:
-            await node.groups.release_shards([SHARD])
+            await node.shards.release([SHARD])
         await asyncio.sleep(300)
         assert set(runtime.group.record().members) == {"a"}
 
@@ -270,7 +270,7 @@ def test_next_session_continues_with_the_stored_group():
         await node.open_shards_of(GROUP)
         member = ClassicMember("a")
         await stabilize(node, member)
-        node.groups.drop_shards()
+        node.shards.drop_all()
         await node.open_shards_of(GROUP)
         await member.heartbeat(node)
 
@@ -316,7 +316,7 @@ def test_updated_guard_avoids_a_failed_transaction():
     async def body(cluster):
         node = await cluster.node()
         await node.open_shards_of(GROUP)
-        node.groups.update_guard(SHARD, await request_move(cluster.store, SHARD, 2))
+        node.shards.update(SHARD, await request_move(cluster.store, SHARD, 2))
         await node.commit(5)
         assert cluster.store.rejected == 0
 
@@ -329,11 +329,11 @@ def test_older_assignment_is_ignored():
         await assign_shards(cluster.store, 2, 1, [SHARD])
         old = await assigned(cluster.store, SHARD)
         await node.open_shards_of(GROUP)
-        node.groups.update_guard(SHARD, old)
+        node.shards.update(SHARD, old)
         await node.commit(5)
         assert cluster.store.rejected == 0
-        node.groups.update_guard(shard_of(OTHER), old)
-        assert node.groups.shards == {SHARD}
+        node.shards.update(shard_of(OTHER), old)
+        assert node.shards.served == {SHARD}
 
     simulate(body)
 
@@ -344,8 +344,8 @@ def test_assignment_to_another_broker_ends_the_session():
         await node.open_shards_of(GROUP)
         await node.commit(5)
         await assign_shards(cluster.store, 2, 1, [SHARD])
-        node.groups.update_guard(SHARD, await assigned(cluster.store, SHARD))
-        assert node.groups.shards == set()
+        node.shards.update(SHARD, await assigned(cluster.store, SHARD))
+        assert node.shards.served == set()
         assert await responses(node) == {NotCoordinatorError}
 
     simulate(body)

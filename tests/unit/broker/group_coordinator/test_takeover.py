@@ -57,7 +57,7 @@ def test_stale_commit_does_not_affect_others_in_its_transaction():
         ends = await asyncio.gather(stale.commit(6), stale.commit(8, OTHER), return_exceptions=True)
         assert [type(end) for end in ends] == [NotCoordinatorError, type(None)]
         assert stale.committed(OTHER) == {0: 8}
-        assert stale.groups.shards == {shard_of(OTHER)}
+        assert stale.shards.served == {shard_of(OTHER)}
         assert owner.committed() == {}
 
     simulate(body)
@@ -87,7 +87,7 @@ def test_stale_coordinator_removes_no_members():
         for _ in range(10):
             await asyncio.sleep(3)
             await member.heartbeat(owner)
-        assert stale.groups.shards == set()
+        assert stale.shards.served == set()
         assert len(owner.groups.describe(GROUP).members) == 1
 
     simulate(body)
@@ -102,7 +102,7 @@ def test_classic_group_is_unchanged_at_the_new_owner(planned):
         await stabilize(first, *members)
         before = first.groups.describe(GROUP)
         if planned:
-            await first.groups.release_shards(first.groups.shards)
+            await first.shards.release(first.shards.served)
         await second.open_shards_of(GROUP)
         after = second.groups.describe(GROUP)
         assert (after.state, after.generation, set(after.members)) == (
@@ -161,7 +161,7 @@ def test_offsets_follow_the_shard():
         await first.open_shards_of(GROUP)
         await first.commit(5)
         for offset, (old, new) in enumerate([(first, second), (second, first)] * 3, start=6):
-            await old.groups.release_shards([shard_of(GROUP)])
+            await old.shards.release([shard_of(GROUP)])
             await new.open_shards_of(GROUP)
             assert new.committed() == {0: offset - 1}
             await new.commit(offset)
@@ -192,7 +192,7 @@ def test_offsets_of_a_topic_deleted_during_a_move_are_deleted():
         first, second = await two_nodes(cluster)
         await first.open_shards_of(GROUP)
         await first.commit(5)
-        await first.groups.release_shards([shard_of(GROUP)])
+        await first.shards.release([shard_of(GROUP)])
         await cluster.topic_stores[0].delete(TOPIC)
         await asyncio.sleep(1)
         await second.open_shards_of(GROUP)

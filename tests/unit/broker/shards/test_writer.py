@@ -8,10 +8,10 @@ import pytest
 
 from doubles import virtual_time
 from doubles.memory_store import MemoryStore
-from kafscale.broker.group_coordinator.pausable_clock import GroupClock
-from kafscale.broker.group_coordinator.shard_session import ShardSession
-from kafscale.broker.group_coordinator.write_sequence import WriteSequence
-from kafscale.broker.group_coordinator.writer import WRITES_MAX, GroupWriter
+from kafscale.broker.shards.pausable_clock import PausableClock
+from kafscale.broker.shards.shard_session import ShardSession
+from kafscale.broker.shards.write_sequence import WriteSequence
+from kafscale.broker.shards.writer import WRITES_MAX, ShardWriter, fit_together
 from kafscale.errors import CoordinatorUnavailableError, NotCoordinatorError, StoreUnavailableError
 from kafscale.metadata.schema import keys
 from kafscale.metadata.store.base import COMMIT_BYTES_MAX, Delete, Put
@@ -57,8 +57,8 @@ class WriterSetup:
     def __init__(self, store, linger_ms):
         self.store = store
         self.on_lost = []
-        clock = GroupClock(virtual_time.clock_ms, virtual_time.clock_ms)
-        self.writer = GroupWriter(
+        clock = PausableClock(virtual_time.clock_ms, virtual_time.clock_ms)
+        self.writer = ShardWriter(
             WriteSequence(store, US),
             clock,
             linger_ms=linger_ms,
@@ -105,6 +105,24 @@ def test_writes_within_the_linger_time_share_a_transaction():
         assert setup.writer.transactions == 1
 
     simulate(body)
+
+
+def test_write_that_does_not_linger_takes_others_along():
+    async def body(setup, session):
+        session.write(put("/a"))
+        session.write(put("/b"), lingers=False)
+        await asyncio.sleep(0)
+        session.write(put("/c"), lingers=False)
+        session.write(put("/d"))
+        await session.wait_durable(10)
+        assert setup.store.commits == [["/a", "/b"], ["/c", "/d"]]
+        session.write(put("/e"))
+        await asyncio.sleep(1)
+        session.write(put("/f"))
+        await session.wait_durable(100)
+        assert setup.store.commits[2:] == [["/e", "/f"]], "later writes linger again"
+
+    simulate(body, linger_ms=2000)
 
 
 def test_writes_during_a_commit_go_into_the_next_transaction():
@@ -207,6 +225,54 @@ def test_deletion_replaces_a_pending_value():
         await session.wait_durable(10)
         assert setup.store.commits == [["/a"]]
         assert await setup.store.get("/a") is None
+
+    simulate(body)
+
+
+# --- keys that are written together -------------------------------------------------------------
+
+
+def test_keys_that_are_written_together_share_a_transaction():
+    async def body(setup, session):
+        for number in range(WRITES_MAX - 1):
+            session.write(put(f"/{number}"))
+        session.write(put("/a", b"before"))
+        assert session.write_together({"/b": Put("/b", b"1"), "/a": Put("/a", b"1")})
+        await session.wait_durable(10)
+        # They do not fit into the first one.
+        first, second = setup.store.commits
+        assert (len(first), sorted(second)) == (WRITES_MAX - 1, ["/a", "/b"])
+        assert (await setup.store.get("/a")).value == b"1"
+
+    simulate(body)
+
+
+def test_newer_values_stay_together():
+    async def body(setup, session):
+        assert session.write_together({"/a": Put("/a", b"1"), "/b": Put("/b", b"1")})
+        assert not session.write_together({"/b": Put("/b", b"2"), "/c": Put("/c", b"2")})
+        session.write(put("/c"))
+        session.write({"/b": Put("/b", b"2")})
+        setup.store.failures = 2
+        await asyncio.sleep(1.5)
+        # What is on its way does not hinder the next.
+        assert session.write_together({"/b": Delete("/b"), "/c": Delete("/c")})
+        await session.wait_durable(10)
+        assert setup.store.commits == [["/a", "/b", "/c"], ["/b", "/c"]]
+
+    simulate(body)
+
+
+def test_values_that_outgrow_a_transaction_are_split():
+    async def body(setup, session):
+        value = bytes(COMMIT_BYTES_MAX - 2_000)
+        assert fit_together([Put("/a", value), Put("/b", b"1")])
+        assert not fit_together([Put("/a", value), Put("/b", value)])
+        assert not fit_together([Delete(f"/{number}") for number in range(WRITES_MAX + 1)])
+        assert session.write_together({"/a": Put("/a", value), "/b": Put("/b", b"1")})
+        session.write({"/b": Put("/b", value)})
+        await session.wait_durable(10)
+        assert setup.store.commits == [["/a"], ["/b"]]
 
     simulate(body)
 

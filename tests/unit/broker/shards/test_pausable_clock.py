@@ -1,6 +1,6 @@
 """The group clock is paused while heartbeats cannot be received or answered."""
 
-from kafscale.broker.group_coordinator.pausable_clock import GAP_MS_MAX, GroupClock
+from kafscale.broker.shards.pausable_clock import GAP_MS_MAX, PausableClock
 
 
 class Clocks:
@@ -9,7 +9,7 @@ class Clocks:
     def __init__(self) -> None:
         self.wall_ms = 1_000_000
         self.monotonic_ms = 5_000
-        self.clock = GroupClock(lambda: self.wall_ms, lambda: self.monotonic_ms)
+        self.clock = PausableClock(lambda: self.wall_ms, lambda: self.monotonic_ms)
 
     def advance(self, ms: int) -> int:
         self.wall_ms += ms

@@ -15,7 +15,7 @@ GAP_MS_MAX: Final = 1_000
 POLL_SECONDS: Final = 0.25
 
 
-class GroupClock:
+class PausableClock:
     """Wall-clock milliseconds, excluding periods in which heartbeats could not be processed."""
 
     def __init__(self, wall: Callable[[], int], monotonic: Callable[[], int]) -> None:

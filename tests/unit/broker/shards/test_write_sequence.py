@@ -6,7 +6,7 @@ import pytest
 
 from doubles import virtual_time
 from doubles.memory_store import MemoryStore
-from kafscale.broker.group_coordinator.write_sequence import WriteSequence
+from kafscale.broker.shards.write_sequence import WriteSequence
 from kafscale.errors import NotCoordinatorError, StoreUnavailableError
 from kafscale.metadata.schema.model import shard_of
 from kafscale.metadata.store.base import Delete, Put
@@ -64,10 +64,10 @@ def test_commit_of_an_ended_session_does_not_change_what_the_next_one_has_loaded
         deleting = asyncio.ensure_future(node.groups.delete_offsets(GROUP, [(TOPIC, 0)]))
         await asyncio.sleep(0.006)
         assert cluster.store.late_seconds is None, "the deletion was sent"
-        node.groups.drop_shards()
+        node.shards.drop_all()
         with pytest.raises(NotCoordinatorError):
             await deleting
-        await node.groups.open_shards({shard_of(GROUP): guard})
+        await node.shards.open({shard_of(GROUP): guard})
         assert node.committed() == {0: 10}
         assert await assigned(cluster.store, shard_of(GROUP)) == before
         assert await next_owner(cluster) == {0: 10}

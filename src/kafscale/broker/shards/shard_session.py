@@ -1,4 +1,4 @@
-"""Shard sessions: the periods in which this broker serves a shard of groups, under one guard.
+"""Shard sessions: the periods in which this broker serves a coordinator shard, under one guard.
 
 Invariants:
 
@@ -6,10 +6,12 @@ Invariants:
    which.
 2. Of several values for one key only the newest is written. An operation may be built when the
    batch is taken; if that fails, the error is logged, and the other keys are written.
-3. A session that has ended stays so. The same shard may return, but in another session, which knows
+3. Keys that are written together are in the store together, or not yet: with the values that they
+   had then, or newer ones.
+4. A session that has ended stays so. The same shard may return, but in another session, which knows
    nothing of this one.
-4. A shard has at most one session. A group is served while the session of its shard is serving and
-   the broker's lease is valid, so that no other broker can own the shard.
+5. A shard has at most one session. A group or transactional id is served while the session of its
+   shard is serving and the broker's lease is valid, so that no other broker can own the shard.
 
 `writer` sends the writes to the store; `shards` starts and ends sessions.
 """
@@ -18,8 +20,8 @@ import asyncio
 import enum
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
-from kafscale.broker.group_coordinator.shard_log import ShardLog
 from kafscale.errors import (
     CoordinatorLoadingError,
     CoordinatorUnavailableError,
@@ -29,6 +31,9 @@ from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
 from kafscale.metadata.schema.model import shard_of
 from kafscale.metadata.store.base import Operation
 from kafscale.observability.logging import get_logger
+
+if TYPE_CHECKING:
+    from kafscale.broker.group_coordinator.shard_log import ShardLog
 
 logger = get_logger(__name__)
 
@@ -45,7 +50,7 @@ class Phase(enum.Enum):
     """The phase of a shard session."""
 
     LOADING = "loading"
-    """Groups and offsets are being loaded."""
+    """Its groups, offsets and transactions are being loaded."""
     SERVING = "serving"
     RELEASING = "releasing"
     """Requests are rejected; pending writes are completed."""
@@ -60,6 +65,7 @@ class ShardSession:
         "_in_flight_callbacks",
         "_pending",
         "_pending_callbacks",
+        "_pending_sets",
         "_schedule",
         "guard",
         "log",
@@ -68,7 +74,7 @@ class ShardSession:
     )
 
     def __init__(
-        self, shard: int, guard: OwnershipGuard, schedule: Callable[["ShardSession"], None]
+        self, shard: int, guard: OwnershipGuard, schedule: Callable[["ShardSession", bool], None]
     ) -> None:
         self.shard = shard
         self.guard = guard
@@ -76,8 +82,10 @@ class ShardSession:
         self.log: ShardLog | None = None
         """The log for readers of `__consumer_offsets`, if any; the writer appends to it."""
         self._schedule = schedule
-        """Schedules this session with the writer."""
+        """Schedules this session with the writer, with or without the linger time."""
         self._pending: dict[str, PendingOperation] = {}
+        self._pending_sets: dict[str, str] = {}
+        """The keys that are written together, each with the first key of its set."""
         self._pending_callbacks: list[tuple[OnDurable, OnLost]] = []
         """Callbacks for the pending writes."""
         self._in_flight_callbacks: list[tuple[OnDurable, OnLost]] | None = None
@@ -93,13 +101,28 @@ class ShardSession:
         """How many keys wait to be written."""
         return len(self._pending)
 
-    # --- for groups -----------------------------------------------------------------------------
+    # --- for coordinators -----------------------------------------------------------------------
 
-    def write(self, operations: Mapping[str, PendingOperation]) -> None:
-        """Write these keys; a pending write of a key is replaced by the newer value."""
+    def write(self, operations: Mapping[str, PendingOperation], *, lingers: bool = True) -> None:
+        """Write these keys; a pending write of a key is replaced by the newer value.
+
+        Without `lingers`, the store gets them as soon as it has responded to what it is writing.
+        """
         if not self.has_ended:
             self._pending.update(operations)
-            self._schedule(self)
+            self._schedule(self, lingers)
+
+    def write_together(self, operations: Mapping[str, Operation]) -> bool:
+        """Write these keys in one commit of the store, into which they must fit.
+
+        False, and nothing is written, if a key waits to be written together with others.
+        """
+        if not self._pending_sets.keys().isdisjoint(operations):
+            return False
+        if not self.has_ended:
+            self._pending_sets.update(dict.fromkeys(operations, next(iter(operations))))
+            self.write(operations)
+        return True
 
     def when_durable(self, on_durable: OnDurable, on_lost: OnLost = lambda _error: None) -> None:
         """Call `on_durable` once all writes up to now are in the store; at once, if they are.
@@ -134,12 +157,17 @@ class ShardSession:
 
     # --- for the writer -------------------------------------------------------------------------
 
-    def take_batch(self) -> list[Operation]:
-        """Take the pending operations to write them."""
+    def take_batch(self) -> list[list[Operation]]:
+        """Take the pending operations to write them; those of one list are written together."""
         pending, self._pending = self._pending, {}
+        sets, self._pending_sets = self._pending_sets, {}
         self._in_flight_callbacks, self._pending_callbacks = self._pending_callbacks, []
-        operations = (_build(key, operation) for key, operation in pending.items())
-        return [operation for operation in operations if operation is not None]
+        batch: dict[str, list[Operation]] = {}
+        for key, pending_operation in pending.items():
+            operation = _build(key, pending_operation)
+            if operation is not None:
+                batch.setdefault(sets.get(key, key), []).append(operation)
+        return list(batch.values())
 
     def on_written(self) -> None:
         """The last batch is in the store."""
@@ -154,6 +182,7 @@ class ShardSession:
         self.phase = Phase.ENDED
         self._end_error = error
         self._pending.clear()
+        self._pending_sets.clear()
         self.drop_log()
         callbacks = [*(self._in_flight_callbacks or ()), *self._pending_callbacks]
         self._in_flight_callbacks, self._pending_callbacks = None, []
@@ -179,8 +208,9 @@ class ShardSessions:
     def get(self, shard: int) -> ShardSession | None:
         return self._by_shard.get(shard)
 
-    def get_by_group(self, group_id: str) -> ShardSession | None:
-        return self._by_shard.get(shard_of(group_id))
+    def get_by_id(self, name: str) -> ShardSession | None:
+        """The session of the shard of a group id or transactional id."""
+        return self._by_shard.get(shard_of(name))
 
     def add(self, session: ShardSession) -> None:
         assert session.shard not in self._by_shard, session.shard
@@ -190,23 +220,29 @@ class ShardSessions:
         removed = self._by_shard.pop(session.shard)
         assert removed is session, session.shard
 
-    def require(self, group_id: str) -> ShardSession:
-        """The session of a group that can be served now; raises if there is none."""
-        session = self.get_by_group(group_id)
+    def require(self, name: str) -> ShardSession:
+        """The session of a group or transactional id that can be served now; raises if none can."""
+        return self._require(self.get_by_id(name), f"the coordinator of {name!r}")
+
+    def require_shard(self, shard: int) -> ShardSession:
+        """The session of a shard that can be served now; raises if it cannot."""
+        return self._require(self.get(shard), f"the coordinator of shard {shard}")
+
+    def _require(self, session: ShardSession | None, what: str) -> ShardSession:
         if session is None or session.phase is Phase.RELEASING or not self._lease_is_valid():
-            raise NotCoordinatorError(f"this broker is not the coordinator of group {group_id!r}")
+            raise NotCoordinatorError(f"this broker is not {what}")
         if session.phase is Phase.LOADING:
-            raise CoordinatorLoadingError(f"group {group_id!r} is being loaded")
+            raise CoordinatorLoadingError(f"{what} is loading")
         return session
 
     def check_all_loaded(self) -> None:
-        """Raise a retriable error unless all groups of this broker are loaded."""
+        """Raise a retriable error unless all shards of this broker are loaded."""
         if not self._lease_is_valid():
             raise CoordinatorUnavailableError(
                 "the lease of this broker is not confirmed; try again"
             )
         if any(session.phase is Phase.LOADING for session in self._by_shard.values()):
-            raise CoordinatorLoadingError("groups are being loaded")
+            raise CoordinatorLoadingError("shards are being loaded")
 
 
 def _build(key: str, operation: PendingOperation) -> Operation | None:
@@ -215,8 +251,8 @@ def _build(key: str, operation: PendingOperation) -> Operation | None:
     try:
         return operation()
     except Exception:
-        # A boundary: what cannot be encoded of one group must not stop the writes of the others.
-        logger.exception("group not saved", key=key)
+        # A boundary: one record that cannot be encoded must not stop the writes of the others.
+        logger.exception("record not saved", key=key)
         return None
 
 

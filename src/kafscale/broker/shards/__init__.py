@@ -1,0 +1,1 @@
+"""The coordinator shards of a broker: sessions, the shared writer, opening and releasing."""
