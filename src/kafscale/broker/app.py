@@ -17,12 +17,12 @@ from random import SystemRandom
 from typing import Any
 
 from kafscale.aio.clock import clock, steady_clock
-from kafscale.broker.bootstrap import Addresses, BrokerComponents, Stores, build_components
+from kafscale.broker.addresses import Addresses
+from kafscale.broker.bootstrap import BrokerComponents, Stores, build_components
 from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.control_plane.metrics_reporter import report
 from kafscale.broker.control_plane.service import control_plane
 from kafscale.broker.event_loop_monitor import EventLoopMonitor
-from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.health import Health
 from kafscale.broker.network.bound_listeners import (
     BoundListener,
@@ -40,6 +40,7 @@ from kafscale.broker.requests.routes import ROUTES
 from kafscale.broker.requests.tracing import TracingDispatcher
 from kafscale.broker.security.sasl_login import SaslSessions
 from kafscale.broker.services import Services
+from kafscale.broker.shards.shards import Shards
 from kafscale.broker.stores import open_metadata, open_objects
 from kafscale.config import Config
 from kafscale.metadata.access.store import AccessStore
@@ -147,6 +148,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
         stack.push_async_callback(node.close)
         shutdown = ShutdownSignal()
         shutdown.add_callback(groups.shut_down)
+        shutdown.add_callback(services.transactions.coordinator.shut_down)
         sasl_sessions = await stack.enter_async_context(
             _sasl_sessions(config, services, bound_listeners, random)
         )
@@ -172,7 +174,7 @@ async def start(config: Config) -> AsyncIterator[Broker]:
             yield broker
         finally:
             health.accepts_clients = False
-            await _stop(broker, node, groups, config)
+            await _stop(broker, node, services.shards, config)
 
 
 async def _open_stores(
@@ -202,7 +204,7 @@ async def _open_stores(
     return stores
 
 
-async def _stop(broker: Broker, node: ClusterNode, groups: Coordinator, config: Config) -> None:
+async def _stop(broker: Broker, node: ClusterNode, shards: Shards, config: Config) -> None:
     """Leave the cluster, drain the clients, and make everything durable."""
     assert broker.background is not None
     if not broker.background.done():
@@ -211,7 +213,7 @@ async def _stop(broker: Broker, node: ClusterNode, groups: Coordinator, config: 
     broker.storage.wal.flush_soon()
     await broker.server.drain(DRAIN_SECONDS)
     if not broker.background.done():
-        await groups.writer.finish(FLUSH_SECONDS)
+        await shards.writer.finish(FLUSH_SECONDS)
     await _cancel(broker.background)
     await broker.storage.stop(flush_seconds=FLUSH_SECONDS, roll_seconds=ROLL_SECONDS)
 
@@ -306,7 +308,9 @@ async def _run_background(
     async with asyncio.TaskGroup() as group:
         group.create_task(components.node.run())
         group.create_task(components.services.storage.run())
+        group.create_task(components.services.shards.writer.run())
         group.create_task(components.services.groups.run())
+        group.create_task(components.services.transactions.coordinator.run())
         group.create_task(components.consumer_lag.run())
         group.create_task(components.metadata_space.run())
         group.create_task(health.run(objects))

@@ -8,8 +8,8 @@ from functools import partial
 from random import Random
 from typing import Final
 
-from kafscale import __version__
 from kafscale.aio.clock import clock, steady_clock
+from kafscale.broker.addresses import Addresses, broker_info
 from kafscale.broker.cluster import broker_id
 from kafscale.broker.cluster.controller.controller import ControllerSettings
 from kafscale.broker.cluster.node import ClusterNode
@@ -17,14 +17,13 @@ from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
 from kafscale.broker.cluster_identity import establish_cluster_id
-from kafscale.broker.component_settings import engine_settings, group_settings, offset_settings
+from kafscale.broker.component_settings import engine_settings
 from kafscale.broker.configs.applied_settings import apply_changes
 from kafscale.broker.configs.live_settings import LiveSettings
 from kafscale.broker.configs.topic_configs import resolve
+from kafscale.broker.coordinators import Coordinators
 from kafscale.broker.fetch_sessions.cache import FetchSessionCache
 from kafscale.broker.group_coordinator.commit_limits import CommitLimits
-from kafscale.broker.group_coordinator.coordinator import Coordinator
-from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.health import Health
 from kafscale.broker.metadata_space import MetadataSpace
 from kafscale.broker.metrics import (
@@ -32,28 +31,27 @@ from kafscale.broker.metrics import (
     register_certificate_metrics,
     register_group_metrics,
     register_log_metrics,
+    register_transaction_metrics,
 )
-from kafscale.broker.network.listener_config import Listener
-from kafscale.broker.network.sockets import reachable_host
-from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.requests.response_budget import ResponseBudget
 from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.services import Services
+from kafscale.broker.shards.shards import Shards
 from kafscale.broker.telemetry.receiver import TelemetryReceiver
 from kafscale.broker.telemetry.subscriptions import Subscriptions
 from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher
+from kafscale.broker.transaction_coordinator.peers import ControlPlanePeers
 from kafscale.config import Config
 from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.configs.store import ConfigStore
-from kafscale.metadata.schema.model import BrokerInfo, ListenerEndpoint, Topic
+from kafscale.metadata.schema.model import Topic
 from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.store.etcd.maintenance import Maintenance
 from kafscale.metadata.topics.store import TopicStore
-from kafscale.net.address import Address
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.security.acl.authorizer import Authorizer
 from kafscale.storage.engine import StorageEngine
@@ -81,18 +79,6 @@ class Stores:
     cluster_cache: ClusterCache
     access_store: AccessStore
     config_store: ConfigStore
-
-
-@dataclass(frozen=True, kw_only=True)
-class Addresses:
-    """The addresses that a broker listens on."""
-
-    clients: Mapping[Listener, Address]
-    """By listener; the broker registers under the first one."""
-
-    @property
-    def first(self) -> Address:
-        return next(iter(self.clients.values()))
 
 
 @dataclass(frozen=True)
@@ -124,11 +110,21 @@ async def build_components(
     guards = OwnershipGuards(stores.metadata)
     partition_states = PartitionStateStore(stores.metadata, stores.topic_store, guards, clock=clock)
     storage = _storage(config, stores, partition_states, registration, random)
-    groups = _coordinator(config, stores, registration, metrics, random)
-    await groups.start()
-    consumer_lag = _consumer_lag(config, stores, storage, groups, node_id)
-    register_group_metrics(metrics, groups, consumer_lag)
-    _register_metrics(config, stores, storage, metrics)
+    coordinators = Coordinators.build(
+        config,
+        stores.metadata,
+        topic_store=stores.topic_store,
+        cluster_cache=stores.cluster_cache,
+        registration=registration,
+        logs=storage.logs,
+        peers=ControlPlanePeers(stores.cluster_cache, config.control.tls.as_client()),
+        metrics=metrics,
+        clock=clock,
+        steady_clock=steady_clock,
+        random=random,
+    )
+    await coordinators.groups.start()
+    consumer_lag = _register_metrics(config, stores, storage, coordinators, metrics)
     node = _cluster_node(
         config,
         stores,
@@ -136,20 +132,54 @@ async def build_components(
         partition_states=partition_states,
         registration=registration,
         storage=storage,
-        groups=groups,
+        shards=coordinators.shards,
         own_cluster_id=own_cluster_id,
         settings=settings,
         random=random,
     )
     metrics.cluster = node.status
     metadata_space = _metadata_space(config, stores, metrics)
+    services = _services(
+        config,
+        stores,
+        settings,
+        cluster_id=own_cluster_id,
+        registration=registration,
+        node=node,
+        storage=storage,
+        coordinators=coordinators,
+        metadata_space=metadata_space,
+        metrics=metrics,
+        health=health,
+        random=random,
+    )
+    apply_changes(services)
+    return BrokerComponents(node, services, consumer_lag, metadata_space)
+
+
+def _services(
+    config: Config,
+    stores: Stores,
+    settings: LiveSettings,
+    *,
+    cluster_id: str,
+    registration: Registration,
+    node: ClusterNode,
+    storage: StorageEngine,
+    coordinators: Coordinators,
+    metadata_space: MetadataSpace,
+    metrics: Metrics,
+    health: Health,
+    random: Random,
+) -> Services:
+    """What handlers may use."""
     audit = AuditLog(metrics.access, clock)
     responses = ResponseBudget(config.network.unsent_bytes_max)
     metrics.connections.unsent_bytes = lambda: responses.used_bytes
-    services = Services(
+    return Services(
         settings=settings,
-        node_id=node_id,
-        cluster_id=own_cluster_id,
+        node_id=registration.broker_id,
+        cluster_id=cluster_id,
         topic_store=stores.topic_store,
         cluster=stores.cluster_cache,
         registration=registration,
@@ -158,8 +188,10 @@ async def build_components(
         fetch_sessions=FetchSessionCache(
             lambda: random.randrange(1, 2**31), slots_max=config.network.fetch_sessions_max
         ),
-        producer_ids=ProducerIds(stores.metadata),
-        groups=groups,
+        producer_ids=coordinators.producer_ids,
+        shards=coordinators.shards,
+        groups=coordinators.groups,
+        transactions=coordinators.transactions,
         commit_limits=_commit_limits(config, metrics, metadata_space),
         metrics=metrics,
         health=health,
@@ -172,8 +204,6 @@ async def build_components(
         quotas=ClientQuotas(stores.access_store, metrics.access, metrics.timer),
         clock=clock,
     )
-    apply_changes(services)
-    return BrokerComponents(node, services, consumer_lag, metadata_space)
 
 
 async def _broker_id(config: Config, stores: Stores, addresses: Addresses) -> int:
@@ -187,10 +217,27 @@ async def _broker_id(config: Config, stores: Stores, addresses: Addresses) -> in
 
 
 def _register_metrics(
-    config: Config, stores: Stores, storage: StorageEngine, metrics: Metrics
-) -> None:
+    config: Config,
+    stores: Stores,
+    storage: StorageEngine,
+    coordinators: Coordinators,
+    metrics: Metrics,
+) -> ConsumerLag:
+    """Register what is read at every scrape; returns the lag, which needs a task."""
+    consumer_lag = ConsumerLag(
+        storage.logs,
+        coordinators.groups,
+        stores.cluster_cache,
+        broker_id=coordinators.shards.broker_id,
+        steady=steady_clock,
+        tls=config.control.tls.as_client(),
+    )
+    register_group_metrics(metrics, coordinators.groups, consumer_lag)
+    metrics.metadata_writes = lambda: coordinators.shards.writer.transactions
+    register_transaction_metrics(metrics, coordinators.transactions, storage, clock)
     register_log_metrics(metrics, storage, stores.topic_store)
     register_certificate_metrics(metrics, config)
+    return consumer_lag
 
 
 def _commit_limits(config: Config, metrics: Metrics, space: MetadataSpace) -> CommitLimits:
@@ -220,7 +267,7 @@ def _registration(
 ) -> Registration:
     return Registration(
         stores.metadata,
-        _broker_info(config, addresses, node_id),
+        broker_info(config, addresses, node_id),
         ttl_ms=config.broker.lease_ttl_ms,
         clock=clock,
         monotonic=steady_clock,
@@ -246,36 +293,6 @@ def _storage(
     )
 
 
-def _consumer_lag(
-    config: Config, stores: Stores, storage: StorageEngine, groups: Coordinator, node_id: int
-) -> ConsumerLag:
-    return ConsumerLag(
-        storage.logs,
-        groups,
-        stores.cluster_cache,
-        broker_id=node_id,
-        steady=steady_clock,
-        tls=config.control.tls.as_client(),
-    )
-
-
-def _coordinator(
-    config: Config, stores: Stores, registration: Registration, metrics: Metrics, random: Random
-) -> Coordinator:
-    return Coordinator(
-        stores.metadata,
-        stores.topic_store,
-        group_settings(config),
-        offset_settings(config),
-        metrics,
-        broker_id=registration.broker_id,
-        linger_ms=config.group.coordinator_append_linger_ms,
-        clock=GroupClock(clock, steady_clock),
-        random=random,
-        lease_is_valid=lambda: registration.lease_is_valid,
-    )
-
-
 def _cluster_node(
     config: Config,
     stores: Stores,
@@ -284,7 +301,7 @@ def _cluster_node(
     partition_states: PartitionStateStore,
     registration: Registration,
     storage: StorageEngine,
-    groups: Coordinator,
+    shards: Shards,
     own_cluster_id: str,
     settings: LiveSettings,
     random: Random,
@@ -314,7 +331,7 @@ def _cluster_node(
         partition_states=partition_states,
         registration=registration,
         storage=storage,
-        groups=groups,
+        shards=shards,
         streams=streams,
         cleaner=DeadStreamCleaner(leased, namespace, clock),
         restorer=restoration,
@@ -356,29 +373,4 @@ async def _update_lifecycle(
             longest_retention(resolve(topic.configs, each).retention_ms for each in brokers),
         )
         for topic in topics.values()
-    )
-
-
-def _broker_info(config: Config, addresses: Addresses, node_id: int) -> BrokerInfo:
-    """The registration of this broker, for other brokers and their clients."""
-    endpoints = tuple(
-        ListenerEndpoint(
-            listener.name,
-            listener.advertised_host or reachable_host(host),
-            listener.advertised_port or port,
-            str(listener.protocol),
-        )
-        for listener, (host, port) in addresses.clients.items()
-    )
-    first = endpoints[0]
-    return BrokerInfo(
-        id=node_id,
-        epoch=0,
-        host=first.host,
-        port=first.port,
-        endpoints=endpoints,
-        rack=config.broker.rack,
-        version=__version__,
-        started_ms=clock(),
-        location=broker_id.process_location(addresses.first),
     )

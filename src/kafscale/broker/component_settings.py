@@ -2,6 +2,7 @@
 
 from kafscale.broker.group_coordinator.group_runtime import OffsetSettings
 from kafscale.broker.stores import is_remote
+from kafscale.broker.transaction_coordinator.coordinator import TransactionSettings
 from kafscale.config import Config
 from kafscale.groups.group import GroupSettings
 from kafscale.storage.compaction.scheduler import CompactionSettings
@@ -76,4 +77,13 @@ def offset_settings(config: Config) -> OffsetSettings:
         retention_ms=offsets.retention_minutes * MINUTE_MS,
         check_interval_ms=offsets.retention_check_interval_ms,
         group_metadata_bytes_max=offsets.group_metadata_bytes_max,
+    )
+
+
+def transaction_settings(config: Config) -> TransactionSettings:
+    transaction = config.transaction
+    return TransactionSettings(
+        timeout_ms_max=transaction.timeout_ms_max,
+        id_expiration_ms=transaction.id_expiration_ms,
+        expiration_interval_ms=transaction.id_expiration_interval_ms,
     )

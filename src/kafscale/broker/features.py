@@ -6,8 +6,9 @@ it promises:
 * `metadata.version` is the one of Kafka 4.1, whose APIs are served; there is no metadata log whose
   format could change.
 * `group.version` 1: groups of the protocol of KIP-848 cannot be disabled.
-* `transaction.version` 0 and `share.version` 0: producers write no transactions of version 2, and
-  there are no share groups.
+* `transaction.version` 2: the end of a transaction bumps the epoch, and partitions are added by
+  producing to them (KIP-890). Clients of earlier versions are served by their requests' versions.
+* `share.version` 0: there are no share groups.
 
 Invariant: every broker of a version has the same levels, and none can be changed. An update to the
 present level succeeds; any other is refused in Kafka's words.
@@ -26,7 +27,7 @@ LEVELS: Final = {
     "group.version": 1,
     "metadata.version": 27,
     "share.version": 0,
-    "transaction.version": 0,
+    "transaction.version": 2,
 }
 """The only supported level of each feature, which is finalized."""
 

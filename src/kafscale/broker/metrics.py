@@ -13,6 +13,7 @@ from functools import partial
 from typing import Final
 
 from kafscale.broker.group_coordinator.coordinator import Coordinator
+from kafscale.broker.transaction_coordinator.transactions import Transactions
 from kafscale.config import Config
 from kafscale.config.sections.security import ClientTls
 from kafscale.errors import KafscaleError
@@ -120,7 +121,23 @@ def register_group_metrics(
     """Register callbacks that read the groups at every scrape."""
     metrics.group_states = lambda: Counter(runtime.group.state for runtime in groups.registry)
     metrics.group_lags = consumer_lag.lags
-    metrics.metadata_writes = lambda: groups.writer.transactions
+
+
+def register_transaction_metrics(
+    metrics: Metrics, transactions: Transactions, storage: StorageEngine, clock: Callable[[], int]
+) -> None:
+    """Register callbacks that read transactional ids and open transactions at every scrape."""
+
+    def oldest() -> Iterator[tuple[str, int, float]]:
+        now_ms = clock()
+        for log in storage.logs:
+            started_ms = log.transactions.oldest_started_ms
+            if started_ms is not None:
+                yield log.topic, log.partition, max(now_ms - started_ms, 0) / 1000
+
+    metrics.transaction_states = lambda: Counter(str(it.state) for it in transactions.coordinator)
+    metrics.pending_markers = lambda: transactions.sender.pending_count
+    metrics.open_transactions = oldest
 
 
 def register_log_metrics(metrics: Metrics, storage: StorageEngine, topic_store: TopicStore) -> None:

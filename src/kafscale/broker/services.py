@@ -16,8 +16,10 @@ from kafscale.broker.requests.response_budget import ResponseBudget
 from kafscale.broker.security.audit import AuditLog
 from kafscale.broker.security.authorization import RequestAuthorizer
 from kafscale.broker.security.quotas import ClientQuotas
+from kafscale.broker.shards.shards import Shards
 from kafscale.broker.telemetry.receiver import TelemetryReceiver
 from kafscale.broker.topics import Topics
+from kafscale.broker.transaction_coordinator.transactions import Transactions
 from kafscale.config import Config
 from kafscale.metadata.access.store import AccessStore
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
@@ -42,7 +44,9 @@ class Services:
     storage: StorageEngine
     fetch_sessions: FetchSessionCache
     producer_ids: ProducerIds
+    shards: Shards
     groups: Coordinator
+    transactions: Transactions
     commit_limits: CommitLimits
     access_store: AccessStore
     """The stored ACLs, credentials and quotas."""

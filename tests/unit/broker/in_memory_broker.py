@@ -29,17 +29,15 @@ from kafscale.broker.cluster.node import ClusterNode
 from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
-from kafscale.broker.component_settings import engine_settings, group_settings, offset_settings
+from kafscale.broker.component_settings import engine_settings
 from kafscale.broker.configs.applied_settings import apply_changes
 from kafscale.broker.configs.live_settings import LiveSettings
+from kafscale.broker.coordinators import Coordinators
 from kafscale.broker.fetch_sessions.cache import FetchSessionCache
 from kafscale.broker.group_coordinator.commit_limits import CommitLimits
-from kafscale.broker.group_coordinator.coordinator import Coordinator
-from kafscale.broker.group_coordinator.pausable_clock import GroupClock
 from kafscale.broker.health import Health
 from kafscale.broker.metrics import ConsumerLag, register_group_metrics
 from kafscale.broker.network.listener_config import configured_listeners
-from kafscale.broker.producer_ids import ProducerIds
 from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
 from kafscale.broker.requests.dispatcher import Dispatcher
 from kafscale.broker.requests.pending_response import InFlightRequest
@@ -52,6 +50,7 @@ from kafscale.broker.services import Services
 from kafscale.broker.telemetry.receiver import TelemetryReceiver
 from kafscale.broker.telemetry.subscriptions import Subscriptions
 from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher
+from kafscale.broker.transaction_coordinator.peers import ControlPlanePeers, Peers
 from kafscale.config import Config
 from kafscale.config.sections.broker import Broker
 from kafscale.config.sections.s3 import S3
@@ -60,6 +59,7 @@ from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
 from kafscale.metadata.configs.store import ConfigStore
 from kafscale.metadata.schema.model import BrokerInfo, Topic
+from kafscale.metadata.store.base import MetadataStore
 from kafscale.metadata.topics.store import TopicStore
 from kafscale.observability.metrics.broker import Metrics
 from kafscale.protocol.api import Api
@@ -74,6 +74,7 @@ from kafscale.storage.segments.segment_writer import RollReason
 from kafscale.storage.topic_catalog import CatalogWriter
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
+from kafscale.text.topic_partition import TopicPartition
 from unit.broker.harness import decode_response, framed, request, response_parts
 
 NODE_ID = 7
@@ -86,10 +87,10 @@ ADMIN_DISABLED = Config(s3=S3(use_memory=True), broker=Broker(allow_admin_apis=F
 class Stores:
     """The stores, which outlive a broker; tests may inject faults into the object store."""
 
-    def __init__(self) -> None:
+    def __init__(self, metadata: MetadataStore | None = None) -> None:
         objects = MemoryObjectStore(virtual_time.clock_ms)
         self.objects = FaultyObjectStore(objects, random=Random(0))
-        self.metadata = MemoryStore(virtual_time.clock_ms)
+        self.metadata = metadata or MemoryStore(virtual_time.clock_ms)
 
 
 class InMemoryBroker:
@@ -148,6 +149,15 @@ class InMemoryBroker:
         named = {name.replace("_", "."): value for name, value in configs.items()}
         return await self.services.topics.create(name, partition_count, named, 1000)
 
+    async def begin(self, transactional_id: str, *partitions: TopicPartition) -> tuple[int, int]:
+        """Begin a transaction of a new producer; returns its id and epoch."""
+        coordinator = self.services.transactions.coordinator
+        producer = await coordinator.init_producer(transactional_id, 60_000)
+        await coordinator.add_partitions(
+            transactional_id, producer.producer_id, producer.epoch, partitions
+        )
+        return producer.producer_id, producer.epoch
+
     def log(self, topic: str, partition: int = 0) -> PartitionLog:
         log = self.services.storage.logs.get(topic, partition)
         assert log is not None
@@ -171,9 +181,16 @@ class InMemoryBroker:
 
 @asynccontextmanager
 async def running_broker(
-    stores: Stores, config: Config = CONFIG, node_id: int = NODE_ID
+    stores: Stores,
+    config: Config = CONFIG,
+    node_id: int = NODE_ID,
+    *,
+    connect: Callable[[ClusterCache], Peers] = lambda cache: ControlPlanePeers(cache, None),
 ) -> AsyncIterator[InMemoryBroker]:
-    """Run a broker until a sudden end; the next one with the same stores finds what is durable."""
+    """Run a broker until a sudden end; the next one with the same stores finds what is durable.
+
+    `connect` returns its connections to other brokers.
+    """
     metrics = Metrics()
     topic_store = TopicStore(stores.metadata, namespace=config.s3.namespace)
     await topic_store.start()
@@ -192,6 +209,7 @@ async def running_broker(
         config_store=config_store,
         metrics=metrics,
         node_id=node_id,
+        peers=connect(cluster_cache),
     )
     apply_changes(services)
     await services.groups.start()
@@ -204,7 +222,15 @@ async def running_broker(
     )
     register_group_metrics(metrics, services.groups, consumer_lag)
     await node.join()
-    work = [asyncio.create_task(node.run()), asyncio.create_task(services.groups.run())]
+    work = [
+        asyncio.create_task(each)
+        for each in (
+            node.run(),
+            services.shards.writer.run(),
+            services.groups.run(),
+            services.transactions.coordinator.run(),
+        )
+    ]
     try:
         assert await node.wait_until_ready(60)
         yield InMemoryBroker(stores, services, node)
@@ -222,7 +248,16 @@ async def running_broker(
 
 
 def _build(
-    stores, config, *, topic_store, cluster_cache, access_store, config_store, metrics, node_id
+    stores,
+    config,
+    *,
+    topic_store,
+    cluster_cache,
+    access_store,
+    config_store,
+    metrics,
+    node_id,
+    peers,
 ):
     clock = virtual_time.clock_ms
     audit = AuditLog(metrics.access, clock)
@@ -246,17 +281,18 @@ def _build(
         clock=clock,
         random=Random(0),
     )
-    groups = Coordinator(
+    coordinators = Coordinators.build(
+        config,
         stores.metadata,
-        topic_store,
-        group_settings(config),
-        offset_settings(config),
-        metrics,
-        broker_id=node_id,
-        linger_ms=config.group.coordinator_append_linger_ms,
-        clock=GroupClock(clock, clock),
+        topic_store=topic_store,
+        cluster_cache=cluster_cache,
+        registration=registration,
+        logs=storage.logs,
+        peers=peers,
+        metrics=metrics,
+        clock=clock,
+        steady_clock=clock,
         random=Random(0),
-        lease_is_valid=lambda: registration.lease_is_valid,
     )
     streams = Streams(stores.objects, namespace, clock)
     writer = CatalogWriter(stores.objects, namespace, CLUSTER_ID)
@@ -269,7 +305,7 @@ def _build(
         partition_states=partition_states,
         registration=registration,
         storage=storage,
-        groups=groups,
+        shards=coordinators.shards,
         streams=streams,
         cleaner=DeadStreamCleaner(stores.objects, namespace, clock),
         restorer=MetadataRestore(
@@ -302,8 +338,10 @@ def _build(
         topics=node.topics,
         storage=storage,
         fetch_sessions=FetchSessionCache(count(1).__next__),
-        producer_ids=ProducerIds(stores.metadata),
-        groups=groups,
+        producer_ids=coordinators.producer_ids,
+        shards=coordinators.shards,
+        groups=coordinators.groups,
+        transactions=coordinators.transactions,
         commit_limits=CommitLimits(
             config.offsets, metrics.access, clock=clock, timer=asyncio.get_running_loop().time
         ),

@@ -21,7 +21,7 @@ from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.sessions import BrokerSessions
 from kafscale.broker.cluster.transfer import OwnershipTransfer
-from kafscale.broker.group_coordinator.coordinator import Coordinator
+from kafscale.broker.shards.shards import Shards
 from kafscale.broker.topics import Topics
 from kafscale.errors import KafscaleError, NotOwnerError, OperatingError, StoreUnavailableError
 from kafscale.metadata.cluster import id_allocator
@@ -63,7 +63,7 @@ class ClusterNode:
         partition_states: PartitionStateStore,
         registration: Registration,
         storage: StorageEngine,
-        groups: Coordinator,
+        shards: Shards,
         streams: Streams,
         cleaner: DeadStreamCleaner,
         restorer: Restorer,
@@ -78,7 +78,7 @@ class ClusterNode:
         self._topic_store = topic_store
         self._broker_id = broker_id
         self._clock = clock
-        self._groups = groups
+        self._shards = shards
         self._storage = storage
         self._partition_states = partition_states
         self.cache = cache
@@ -88,10 +88,10 @@ class ClusterNode:
             cache,
             topic_store,
             storage,
-            groups,
+            shards,
             guards=guards,
             partition_states=partition_states,
-            transfers=OwnershipTransfer(metadata, cache, storage, groups, clock=clock),
+            transfers=OwnershipTransfer(metadata, cache, storage, shards, clock=clock),
             closed_topics=closed_topics,
             defaults=defaults,
         )
@@ -212,7 +212,7 @@ class ClusterNode:
             is_controller=self.controller.is_controller,
             lease_is_valid=self.registration.lease_is_valid,
             partitions=len(self._storage.logs),
-            shards=len(self._groups.shards),
+            shards=len(self._shards.served),
             unknown_wal_objects=self.controller.stream_cleanup.result.unknown_objects,
             damaged_wal_objects=self.controller.stream_cleanup.result.damaged_objects,
         )

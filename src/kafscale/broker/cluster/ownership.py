@@ -6,7 +6,7 @@ all records into segments, and then writes the new owner into the assignment, in
 that fails if the assignment or the target's registration has changed. If that fails, it remains the
 owner.
 
-Shards of consumer groups are handled alike, by the coordinator instead of the storage engine.
+Coordinator shards are handled alike, by `broker.shards` instead of the storage engine.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from kafscale.broker.cluster.closed_topics import ClosedTopics
 from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.transfer import OwnershipTransfer
 from kafscale.broker.configs.topic_configs import resolve
-from kafscale.broker.group_coordinator.coordinator import Coordinator
+from kafscale.broker.shards.shards import Shards
 from kafscale.errors import KafscaleError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuards
@@ -57,7 +57,7 @@ class Ownership:
         cache: ClusterCache,
         topic_store: TopicStore,
         storage: StorageEngine,
-        groups: Coordinator,
+        shards: Shards,
         *,
         guards: OwnershipGuards,
         partition_states: PartitionStateStore,
@@ -68,7 +68,7 @@ class Ownership:
         self._cache = cache
         self._topic_store = topic_store
         self._storage = storage
-        self._groups = groups
+        self._shards = shards
         self._guards = guards
         self._partition_states = partition_states
         self._transfers = transfers
@@ -109,7 +109,7 @@ class Ownership:
         self._guards.clear()
         self._partition_states.clear()
         self._confirmed.clear()
-        self._groups.drop_shards()
+        self._shards.drop_all()
 
     async def run(self) -> None:
         """Reconcile after every change; cancel it to stop."""
@@ -190,7 +190,7 @@ class Ownership:
                 self._served[topic_partition] = assignment
                 self._guards.update(assignment)
                 if topic_partition[0] == SHARDS_TOPIC:
-                    self._groups.update_guard(topic_partition[1], assignment)
+                    self._shards.update(topic_partition[1], assignment)
         self._open_missing(desired)
         for topic_partition, assignment in self._served.items():
             if assignment.reassigning_to is not None:
@@ -242,7 +242,7 @@ class Ownership:
 
     async def _open_shards(self, assignments: list[Assignment]) -> None:
         guards = {assignment.partition: self._guards.add(assignment) for assignment in assignments}
-        await self._groups.open_shards(guards)
+        await self._shards.open(guards)
         self._mark_served(assignments)
 
     async def _open_logs(self, assignments: list[Assignment]) -> None:
@@ -295,7 +295,7 @@ class Ownership:
         self._partition_states.forget(topic_partition)
         topic, number = topic_partition
         if topic == SHARDS_TOPIC:
-            self._groups.drop_shard(number)
+            self._shards.drop([number])
         elif (served := self._storage.logs.get(topic, number)) is not None:
             self._storage.remove(served)
         self._progress.notify()

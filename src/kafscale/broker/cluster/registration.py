@@ -261,7 +261,8 @@ class Registration:
         """Write the registration of this session; `FencedError` if it is gone."""
         async with self._saving:
             before = self.broker
-            assert before is not None
+            if before is None:
+                raise FencedError("this broker is no longer registered")
             key = keys.broker(before.id)
             broker, revision = replace(before, **changes), before.mod_revision
             while True:

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kafscale.broker.group_coordinator.coordinator import Coordinator
+from kafscale.broker.shards.shards import Shards
 from kafscale.errors import FencedError, OperatingError
 from kafscale.metadata.cluster.cluster_cache import ClusterCache
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
@@ -43,14 +43,14 @@ class OwnershipTransfer:
         store: MetadataStore,
         cache: ClusterCache,
         storage: StorageEngine,
-        groups: Coordinator,
+        shards: Shards,
         *,
         clock: Callable[[], int],
     ) -> None:
         self._store = store
         self._cache = cache
         self._storage = storage
-        self._groups = groups
+        self._shards = shards
         self._clock = clock
         self._limit = asyncio.Semaphore(CONCURRENT_TRANSFERS_MAX)
         self._transferred: dict[TopicPartition, int] = {}
@@ -75,10 +75,10 @@ class OwnershipTransfer:
                 return False
             topic, number = topic_partition
             if topic == SHARDS_TOPIC:
-                await self._groups.release_shards([number])
+                await self._shards.release([number])
                 if await self._commit(topic_partition, guard, target):
                     return True
-                await _retry(partial(self._groups.open_shards, {number: guard}))
+                await _retry(partial(self._shards.open, {number: guard}))
                 return False
             partition_log = self._storage.logs.get(topic, number)
             return partition_log is not None and await self._transfer_log(

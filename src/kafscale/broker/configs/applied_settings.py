@@ -23,6 +23,8 @@ def apply_changes(services: Services) -> None:
     _apply_to_groups(services)
     services.settings.subscribe(partial(_apply_to_groups, services))
     services.settings.subscribe(partial(_apply_to_logs, services))
+    _apply_to_producers(services)
+    services.settings.subscribe(partial(_apply_to_producers, services))
 
     def on_change(entity: ConfigEntity) -> None:
         if entity.kind is EntityKind.GROUP:
@@ -38,6 +40,11 @@ def _apply_to_groups(services: Services) -> None:
 
     services.groups.offset_settings = offset_settings(services.config)
     services.groups.registry.configure(group_settings(services.config), overrides)
+
+
+def _apply_to_producers(services: Services) -> None:
+    expiration_ms = services.config.storage.producer_id_expiration_ms
+    services.storage.retention.producer_expiration_ms = expiration_ms
 
 
 def _apply_to_logs(services: Services) -> None:

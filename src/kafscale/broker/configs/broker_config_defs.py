@@ -209,6 +209,12 @@ BROKER_CONFIGS: Final = (
         "How long offsets are kept after the group has no members that read them.",
     ),
     BrokerConfig(
+        "producer.id.expiration.ms",
+        "storage.producerIdExpirationMs",
+        ConfigType.INT,
+        "How long a producer without an open transaction is remembered after its last batch.",
+    ),
+    BrokerConfig(
         "socket.receive.buffer.bytes",
         "network.socketReceiveBuffer",
         ConfigType.INT,
@@ -222,6 +228,30 @@ BROKER_CONFIGS: Final = (
         "network.socketSendBuffer",
         ConfigType.INT,
         "The kernel's send buffer of a connection.",
+    ),
+    BrokerConfig(
+        "transaction.max.timeout.ms",
+        "transaction.maxTimeoutMs",
+        ConfigType.INT,
+        "The longest transaction timeout that a producer may request.",
+    ),
+    BrokerConfig(
+        "transaction.partition.verification.enable",
+        "transaction.partitionVerification",
+        ConfigType.BOOLEAN,
+        "Whether a leader asks the coordinator before it appends to a transaction.",
+    ),
+    BrokerConfig(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        "transaction.idExpirationCheckIntervalMs",
+        ConfigType.INT,
+        "How often expired transactional ids are checked for.",
+    ),
+    BrokerConfig(
+        "transactional.id.expiration.ms",
+        "transaction.idExpirationMs",
+        ConfigType.INT,
+        "How long a transactional id is kept after its last transaction.",
     ),
     BrokerConfig(
         "allow.everyone.if.no.acl.found",

@@ -47,6 +47,8 @@ PATHS: Final = {
     "offset.metadata.max.bytes": "offsets.metadataMaxBytes",
     "offsets.retention.check.interval.ms": "offsets.retentionCheckIntervalMs",
     "offsets.retention.minutes": "offsets.retentionMinutes",
+    "producer.id.expiration.ms": "storage.producerIdExpirationMs",
+    "transaction.partition.verification.enable": "transaction.partitionVerification",
 }
 """The settings that can change, by Kafka's name."""
 

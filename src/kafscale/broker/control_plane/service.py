@@ -18,14 +18,17 @@ from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.control_plane import status as control_plane_status
 from kafscale.broker.network.sockets import reachable_host
 from kafscale.broker.services import Services
+from kafscale.broker.transaction_coordinator.transactions import Transactions
 from kafscale.control_plane.assignment_feed import PartitionOwners, partition_owners
 from kafscale.control_plane.errors import NotControllerError
 from kafscale.control_plane.messages import (
+    AddPartitionsToTransactionRequest,
     BrokerStatusResponse,
     Move,
     Partition,
     SealTailResponse,
     SwapSegmentsResponse,
+    TransactionMarker,
 )
 from kafscale.control_plane.server import ControlServer
 from kafscale.control_plane.service import DrainResult
@@ -66,6 +69,7 @@ class BrokerParts:
     topic_store: TopicStore
     storage: StorageEngine
     swap: Callable[[PartitionLog, str, Sequence[int]], Coroutine[Any, Any, SwapResult]]
+    transactions: Transactions
     registration: Registration
     drainer: Drainer
     controller: Controller
@@ -185,6 +189,16 @@ class BrokerControlService:
             bytes_after=result.bytes_after,
         )
 
+    # --- transactions ---------------------------------------------------------------------------
+
+    async def write_markers(self, markers: Sequence[TransactionMarker]) -> Sequence[int]:
+        return await self._parts.transactions.write_markers(markers)
+
+    async def add_to_transaction(self, request: AddPartitionsToTransactionRequest) -> Sequence[int]:
+        return await self._parts.transactions.verifier.answer(request)
+
+    # --- rolling --------------------------------------------------------------------------------
+
     async def _roll(self, logs: Sequence[PartitionLog]) -> None:
         """Make everything durable, and roll it into segments."""
         if logs:
@@ -288,6 +302,7 @@ def _parts(services: Services, node: ClusterNode, metrics_address: Address) -> B
         topic_store=services.topic_store,
         storage=services.storage,
         swap=services.storage.swap_segments,
+        transactions=services.transactions,
         registration=services.registration,
         drainer=node.drainer,
         controller=node.controller,

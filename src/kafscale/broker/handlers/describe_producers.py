@@ -1,7 +1,10 @@
 """DescribeProducers: v0.
 
 Behaviour:
-* The idempotent producers that a partition remembers. None of them has a transaction.
+* The producers that a partition remembers, with the first offset of an open transaction, and the
+  coordinator epoch of the newest marker. A partition of `__consumer_offsets` has the producers in
+  whose transactions groups of its shard have offsets; these have no offsets of their own, so 0
+  stands for the first one.
 * Each partition succeeds or fails on its own.
 * Requires READ on each topic, else TOPIC_AUTHORIZATION_FAILED, whether it exists or not.
 
@@ -14,7 +17,7 @@ from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
 from kafscale.broker.services import Services
 from kafscale.broker.shared.partition_lookup import find_by_name
-from kafscale.errors import KafscaleError
+from kafscale.errors import GroupError, KafscaleError, NotOwnerError, UnknownTopicError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.metadata.topics import names
 from kafscale.protocol.messages.describe_producers import (
@@ -25,8 +28,11 @@ from kafscale.protocol.messages.describe_producers import (
     DescribeProducersResponse,
     TopicToDescribe,
 )
+from kafscale.records.batch import NO_SEQUENCE
+from kafscale.storage.log.partition_log import PartitionLog
 
 NO_COORDINATOR: Final = -1
+NO_OFFSET: Final = -1
 
 
 def handle(context: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
@@ -61,23 +67,57 @@ def _describe_topic(context: RequestContext, topic: TopicToDescribe) -> Describe
 
 def _describe(broker: Services, topic: str, index: int) -> DescribedPartition:
     try:
-        names.check(topic)
-        log = find_by_name(broker, topic, index)
+        if broker.topic_store.is_internal(topic):
+            producers = _producers_of_shard(broker, topic, index)
+        else:
+            names.check(topic)
+            producers = _producers_of(find_by_name(broker, topic, index))
     except KafscaleError as error:
         return _failed(index, error)
-    return DescribedPartition(
-        index=index,
-        active_producers=[
+    return DescribedPartition(index=index, active_producers=producers)
+
+
+def _producers_of(log: PartitionLog) -> list[ActiveProducer]:
+    active = []
+    for producer in log.producers.describe():
+        opened = log.transactions.open.get(producer.producer_id)
+        marker = log.transactions.marker_of(producer.producer_id)
+        last_ms = producer.last_timestamp_ms
+        active.append(
             ActiveProducer(
                 producer_id=producer.producer_id,
                 producer_epoch=producer.epoch,
                 last_sequence=producer.last_sequence,
-                last_timestamp_ms=producer.last_timestamp_ms,
-                coordinator_epoch=NO_COORDINATOR,
+                last_timestamp_ms=last_ms if marker is None else max(last_ms, marker.time_ms),
+                coordinator_epoch=NO_COORDINATOR if marker is None else marker.coordinator_epoch,
+                transaction_start_offset=NO_OFFSET if opened is None else opened.first_offset,
             )
-            for producer in log.producers.describe()
-        ],
-    )
+        )
+    return active
+
+
+def _producers_of_shard(broker: Services, topic: str, index: int) -> list[ActiveProducer]:
+    found = broker.topic_store.find(topic)
+    if found is None or not 0 <= index < found.partitions:
+        raise UnknownTopicError
+    try:
+        opened = broker.groups.open_transactions(index)
+    except GroupError as error:
+        # The leader is the coordinator of the shard. Its log need not be opened for this.
+        raise NotOwnerError(str(error)) from error
+    transactions = broker.groups.registry.open_transactions
+    return [
+        ActiveProducer(
+            producer_id=transaction.producer_id,
+            producer_epoch=transaction.epoch,
+            last_sequence=NO_SEQUENCE,
+            last_timestamp_ms=transaction.started_ms,
+            coordinator_epoch=NO_COORDINATOR if epoch is None else epoch,
+            transaction_start_offset=0,
+        )
+        for transaction in opened
+        for epoch in (transactions.coordinator_epoch(index, transaction.producer_id),)
+    ]
 
 
 def _failed(index: int, error: KafscaleError) -> DescribedPartition:

@@ -2,8 +2,8 @@
 
 Behaviour:
 * Complete batches as they are stored, from the one with the requested offset up to the high
-  watermark. The first batch of a response is sent whatever its size, so that every reader makes
-  progress.
+  watermark, or up to the last stable offset for readers of committed records. The first batch of a
+  response is sent whatever its size, so that every reader makes progress.
 * A response is sent at once if it has `min_bytes`, an error, or nothing to wait for; else when
   there is enough, after `max_wait_ms`, or when the broker shuts down. Waiting does not poll: an
   advancing high watermark updates what is available of its partition, and of no other.
@@ -16,7 +16,9 @@ Behaviour:
   store is known to be unavailable. A damaged batch is CORRUPT_MESSAGE; batches before it are sent.
 
 Version notes:
-* v0-3: batches are converted to message sets (magic 0 up to v1, magic 1 after that).
+* v0-3: batches are converted to message sets (magic 0 up to v1, magic 1 after that). Control
+  records are left out; if there is nothing else, the empty result is sent at once, as in Kafka.
+* v4+: isolation levels, the last stable offset and the aborted transactions.
 * v7+: incremental sessions (KIP-227), see `fetch_sessions`.
 * v10+: zstd; before, a zstd batch is refused with UNSUPPORTED_COMPRESSION_TYPE.
 * v12+: a broker that is not the leader returns the leader; v16+: and its address.
@@ -24,13 +26,22 @@ Version notes:
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable
 
 from kafscale.broker.fetch_sessions.cache import CachedPartition, FetchContext
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
 from kafscale.broker.shared.available_bytes import AvailableBytes
 from kafscale.broker.shared.fetch_conversion import BATCHES_SINCE, ZSTD_SINCE, check_codecs, convert
+from kafscale.broker.shared.fetch_permissions import NONE_DENIED, denied_topics
+from kafscale.broker.shared.fetch_reads import (
+    READ_COMMITTED,
+    FetchedRecords,
+    from_segments,
+    from_tail,
+    last_stable_offset,
+    unread,
+)
 from kafscale.broker.shared.partition_lookup import (
     WRONG_LEADER_ERRORS,
     ReadableLog,
@@ -40,7 +51,7 @@ from kafscale.broker.shared.partition_lookup import (
     leader_nodes,
 )
 from kafscale.errors import KafscaleError
-from kafscale.metadata.access.model import Operation, ResourceType
+from kafscale.metadata.access.model import ResourceType
 from kafscale.metadata.schema.model import NO_BROKER
 from kafscale.observability.logging import get_logger
 from kafscale.protocol.messages.fetch import (
@@ -52,15 +63,11 @@ from kafscale.protocol.messages.fetch import (
     NodeEndpoint,
 )
 from kafscale.storage.log.partition_log import PartitionLog
-from kafscale.storage.read.block_cache import detach
 
 logger = get_logger(__name__)
 
-READ_COMMITTED = 1
 LATEST, EARLIEST = -1, -2
 SESSIONS_SINCE = 7
-
-_NONE: frozenset[str | bytes] = frozenset()
 
 
 def handle(
@@ -94,33 +101,6 @@ def error_response(
     )
 
 
-def _denied(
-    context: RequestContext, request: FetchRequest, partitions: Iterable[CachedPartition]
-) -> frozenset[str | bytes]:
-    """The topics that the client may not read, by the name or id that it has sent."""
-    topics = {partition.key[0] for partition in partitions}
-    if _is_replica(request):
-        may_replicate = context.is_authorized(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
-        return _NONE if may_replicate else frozenset(topics)
-    topic_store = context.broker.topic_store
-    denied = set()
-    for topic in topics:
-        if isinstance(topic, str):
-            name = topic
-        elif found := topic_store.find_by_id(topic):
-            name = found.name
-        else:
-            continue  # The topic does not exist; there is nothing to protect.
-        if not context.is_authorized(Operation.READ, ResourceType.TOPIC, name):
-            denied.add(topic)
-    return frozenset(denied)
-
-
-def _is_replica(request: FetchRequest) -> bool:
-    state = request.replica_state
-    return request.replica_id >= 0 or (state is not None and state.replica_id >= 0)
-
-
 async def _wait(context: RequestContext, request: FetchRequest, fetch: "Fetch") -> FetchResponse:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + request.max_wait_ms / 1000
@@ -147,6 +127,7 @@ class Fetch:
         "_bytes_left",
         "_context",
         "_denied",
+        "_is_committed",
         "_logs",
         "_min_bytes",
         "_missed",
@@ -162,8 +143,9 @@ class Fetch:
         self, context: RequestContext, request: FetchRequest, session: FetchContext
     ) -> None:
         self._context = context
-        self._denied = _NONE
+        self._denied = NONE_DENIED
         self._request = request
+        self._is_committed = request.isolation_level == READ_COMMITTED
         self._logs: list[ReadableLog | None] = []
         self._missed: list[bool] = []
         """Which partitions had to be read from the object store."""
@@ -192,7 +174,7 @@ class Fetch:
     def authorize(self) -> None:
         """Check which topics the client may read now: it may have waited for a long time."""
         if self._context.broker.authorizer is not None:
-            self._denied = _denied(self._context, self._request, self.session.partitions)
+            self._denied = denied_topics(self._context, self._request, self.session.partitions)
 
     def read_memory(self) -> None:
         """Start the results with what is in the tails."""
@@ -215,13 +197,13 @@ class Fetch:
                 _resolve_offset(partition, log)
                 log.check_readable(partition.request.offset)
                 result = self._result(log)
-                slices = None
+                records = None
                 if log.in_tail(partition.request.offset):
-                    slices = self._from_tail(partition, log)
-                if slices is None or (slices and self._context.version < BATCHES_SINCE):
+                    records = self._from_tail(partition, log)
+                if records is None or (records.slices and self._context.version < BATCHES_SINCE):
                     self.cold.append(number)
                 else:
-                    self._fill(result, slices)
+                    self._fill(result, records)
             except KafscaleError as error:
                 result = _failed(partition.request.index, error)
             self._logs.append(log)
@@ -257,15 +239,17 @@ class Fetch:
         bytes_max = min(partition.request.max_bytes, self._bytes_left)
         try:
             if isinstance(log, PartitionLog):
-                slices = await self._read_log(number, log, bytes_max)
+                records = await self._read_log(number, log, bytes_max)
             else:
-                slices = self._from_tail(partition, log)
+                records = self._from_tail(partition, log)
             version, offset = self._context.version, partition.request.offset
-            if slices and version < BATCHES_SINCE:
-                slices = await convert(slices, version, offset, bytes_max)
+            if records.slices and version < BATCHES_SINCE:
+                converted = await convert(records.slices, version, offset, bytes_max)
+                self._min_bytes = self._min_bytes if any(converted) else 0
+                records = FetchedRecords(converted, records.aborted)
             result = self._result(log)
-            if sum(map(len, slices)) <= self._bytes_left or self._size_bytes == 0:
-                self._fill(result, slices)
+            if sum(map(len, records.slices)) <= self._bytes_left or self._size_bytes == 0:
+                self._fill(result, records)
             self.results[number] = result
         except KafscaleError as error:
             self.results[number] = _failed(partition.request.index, error)
@@ -274,37 +258,47 @@ class Fetch:
             logger.exception("fetch failed", topic=log.topic, partition=log.partition)
             self.results[number] = _failed(partition.request.index, KafscaleError())
 
-    async def _read_log(self, number: int, log: PartitionLog, bytes_max: int) -> list[memoryview]:
+    async def _read_log(self, number: int, log: PartitionLog, bytes_max: int) -> FetchedRecords:
         offset = self.session.partitions[number].request.offset
         reader = self._context.broker.storage.reader
         self._missed[number] = not reader.is_cached(log, offset)
         if self._missed[number]:
             self._context.broker.health.check_readable()
-        slices, _ = await reader.read(log, offset, bytes_max, first=self._size_bytes == 0)
-        return [detach(piece) for piece in slices]
+        is_first = self._size_bytes == 0
+        return await from_segments(
+            reader, log, offset, bytes_max, first=is_first, is_committed=self._is_committed
+        )
 
-    def _from_tail(self, partition: CachedPartition, log: ReadableLog) -> list[memoryview]:
+    def _from_tail(self, partition: CachedPartition, log: ReadableLog) -> FetchedRecords:
         bytes_max = min(partition.request.max_bytes, self._bytes_left)
         is_first = self._size_bytes == 0
         if bytes_max <= 0 and not is_first:
-            return []
-        return log.tail.read(partition.request.offset, bytes_max, first=is_first)[0]
+            return unread(is_committed=self._is_committed)
+        return from_tail(
+            log,
+            partition.request.offset,
+            bytes_max,
+            first=is_first,
+            is_committed=self._is_committed,
+        )
 
-    def _fill(self, result: FetchedPartition, slices: list[memoryview]) -> None:
+    def _fill(self, result: FetchedPartition, records: FetchedRecords) -> None:
+        slices = records.slices
         if slices and BATCHES_SINCE <= self._context.version < ZSTD_SINCE:
             check_codecs(slices)
         size_bytes = sum(map(len, slices))
         self._size_bytes += size_bytes
         self._bytes_left -= size_bytes
         result.records = slices
+        result.aborted_transactions = records.aborted
 
     def _result(self, log: ReadableLog) -> FetchedPartition:
         return FetchedPartition(
             index=log.partition,
             high_watermark=log.high_watermark,
-            last_stable_offset=log.high_watermark,
+            last_stable_offset=last_stable_offset(log),
             log_start_offset=log.start_offset,
-            aborted_transactions=[] if self._request.isolation_level == READ_COMMITTED else None,
+            aborted_transactions=[] if self._is_committed else None,
             records=[],
         )
 
@@ -378,7 +372,10 @@ class Fetch:
         self._context.shutdown.add_callback(stop_waiting)
         try:
             with AvailableBytes(
-                zip(requested, self._logs, strict=True), self._request.min_bytes, enough
+                zip(requested, self._logs, strict=True),
+                self._request.min_bytes,
+                enough,
+                is_committed=self._is_committed,
             ):
                 await enough
         finally:

@@ -3,9 +3,9 @@
 Behaviour:
 * The coordinator of a group is the broker that owns its shard, whether the group exists or not;
   while no broker owns it, the response is COORDINATOR_NOT_AVAILABLE.
-* Transactions and share groups are not supported: INVALID_REQUEST, on which clients give up and
-  show the message to their user. A transactional producer sends this request first, and
-  InitProducerId has no message, so this is the place for it.
+* Transactional ids are kept in the same shards as groups, so their coordinators are found alike.
+* Share groups are not supported: INVALID_REQUEST, on which clients give up and show the message to
+  their user.
 * Requires DESCRIBE on each group, else GROUP_AUTHORIZATION_FAILED; or on the transactional id, else
   TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
 
@@ -56,21 +56,17 @@ def handle(context: RequestContext, request: FindCoordinatorRequest) -> FindCoor
 def _coordinator(context: RequestContext, key_type: int, key: str) -> Coordinator:
     try:
         context.require(Operation.DESCRIBE, _RESOURCES[key_type], key)
-        if key_type == TRANSACTION:
-            raise InvalidRequestError(
-                "Transactions are not supported: do not set a transactional.id"
-            )
         owner = _find(context, key)
     except KafscaleError as error:
         return _failed(key, error)
     return Coordinator(key=key, node_id=owner.id, host=owner.host, port=owner.port)
 
 
-def _find(context: RequestContext, group_id: str) -> Node:
-    leader_id, _ = context.broker.cluster.leader(SHARDS_TOPIC, shard_of(group_id))
+def _find(context: RequestContext, key: str) -> Node:
+    leader_id, _ = context.broker.cluster.leader(SHARDS_TOPIC, shard_of(key))
     owner = node(context, leader_id)
     if owner is None:
-        raise CoordinatorUnavailableError("The group has no coordinator at the moment.")
+        raise CoordinatorUnavailableError("There is no coordinator at the moment.")
     return owner
 
 

@@ -3,16 +3,24 @@
 Behaviour:
 * An idempotent producer gets a new id, with epoch 0, also if it sends an id and an epoch: so does
   Kafka, whose coordinator remembers those of transactional producers only.
-* Transactions are not supported: a transactional id is refused with INVALID_REQUEST, on which
-  clients give up at once. FindCoordinator has sent them the reason before.
+* A transactional producer gets the id of its transactional id, with a higher epoch: earlier
+  producers are fenced. A transaction that is open is aborted first: until that is complete, the
+  response is CONCURRENT_TRANSACTIONS, which clients retry.
+* A transaction timeout of 0 or above `transaction.maxTimeoutMs` is INVALID_TRANSACTION_TIMEOUT, an
+  empty transactional id INVALID_REQUEST.
 * Requires IDEMPOTENT_WRITE on the cluster or WRITE on any topic, else CLUSTER_AUTHORIZATION_FAILED;
   for transactional producers WRITE on their id, else TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
 
 Version notes:
-* v3+: the request may have an id and an epoch, both or neither.
+* v3+: the request may have an id and an epoch, both or neither: a producer continues after an error
+  (KIP-360), unless it was fenced.
+* v4+: PRODUCER_FENCED; INVALID_PRODUCER_EPOCH before.
 """
 
+from typing import Final
+
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared.transactions import admit, error_code
 from kafscale.errors import InvalidRequestError, KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.init_producer_id import (
@@ -20,18 +28,29 @@ from kafscale.protocol.messages.init_producer_id import (
     InitProducerIdResponse,
 )
 
-NONE = -1
+NONE: Final = -1
 """The value without a producer id or epoch."""
+
+FENCED_SINCE: Final = 4
 
 
 async def handle(context: RequestContext, request: InitProducerIdRequest) -> InitProducerIdResponse:
     _check_authorized(context, request)
-    if request.transactional_id is not None:
-        raise InvalidRequestError("Transactions are not supported: do not set a transactional.id")
     if (request.producer_id == NONE) != (request.producer_epoch == NONE):
         raise InvalidRequestError("Producer id and epoch must both be set, or neither")
-    producer_id = await context.broker.producer_ids.next()
-    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+    if request.transactional_id is None:
+        producer_id = await context.broker.producer_ids.next()
+        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+    await admit(context, request.transactional_id)
+    initialized = await context.broker.transactions.coordinator.init_producer(
+        request.transactional_id,
+        request.transaction_timeout_ms,
+        request.producer_id,
+        request.producer_epoch,
+    )
+    return InitProducerIdResponse(
+        producer_id=initialized.producer_id, producer_epoch=initialized.epoch
+    )
 
 
 def _check_authorized(context: RequestContext, request: InitProducerIdRequest) -> None:
@@ -42,6 +61,8 @@ def _check_authorized(context: RequestContext, request: InitProducerIdRequest) -
 
 
 def error_response(
-    _context: RequestContext, _request: InitProducerIdRequest, error: KafscaleError
+    context: RequestContext, _request: InitProducerIdRequest, error: KafscaleError
 ) -> InitProducerIdResponse:
-    return InitProducerIdResponse(error_code=error.code, producer_id=NONE, producer_epoch=NONE)
+    return InitProducerIdResponse(
+        error_code=error_code(context, error, FENCED_SINCE), producer_id=NONE, producer_epoch=NONE
+    )

@@ -1,11 +1,12 @@
 """ListOffsets: v0-11.
 
 Behaviour:
-* The latest offset (-1) is the high watermark for either isolation level: there are no
-  transactions. The earliest (-2) and the earliest local one (-4) are the log start offset.
+* The latest offset (-1) is the high watermark, or the last stable offset for readers of committed
+  records. The earliest (-2) and the earliest local one (-4) are the log start offset.
 * A timestamp finds the first record at or after it, exactly; -3 finds the record with the greatest
   timestamp. If there is none, the offset is -1 without an error. These two may have to read from
-  the object store; all others are answered at once.
+  the object store; all others are answered at once. Readers of committed records do not get an
+  offset from the last stable one on.
 * There is no tiered storage, so -5 and -6 are answered with -1, as by a Kafka without it.
 * Logs of internal topics are opened before they are answered.
 * Requires DESCRIBE on each topic, else TOPIC_AUTHORIZATION_FAILED, whether it exists or not.
@@ -25,6 +26,7 @@ from typing import Final
 
 from kafscale.broker.group_coordinator.shard_log import RECORDS_MAX, ShardLog
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared.fetch_reads import READ_COMMITTED, last_stable_offset
 from kafscale.broker.shared.partition_lookup import (
     ReadableLog,
     check_leader_epoch,
@@ -81,8 +83,12 @@ def handle(
     counts = Counter(
         (topic.name, requested.index) for topic in request.topics for requested in topic.partitions
     )
+    is_committed = request.isolation_level == READ_COMMITTED
     response = ListOffsetsResponse(
-        topics=[_list_topic(context, topic, counts, searches) for topic in request.topics]
+        topics=[
+            _list_topic(context, topic, counts, searches, is_committed=is_committed)
+            for topic in request.topics
+        ]
     )
     return _await_searches(response, searches) if searches else response
 
@@ -116,13 +122,22 @@ def _list_topic(
     topic: TopicToList,
     counts: Counter[TopicPartition],
     searches: _Searches,
+    *,
+    is_committed: bool,
 ) -> ListedTopic:
     if not context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, topic.name):
         return _failed(topic, TopicAuthorizationError.code)
     return ListedTopic(
         name=topic.name,
         partitions=[
-            _list(context, topic, requested, counts[topic.name, requested.index] > 1, searches)
+            _list(
+                context,
+                topic,
+                requested,
+                searches,
+                is_duplicate=counts[topic.name, requested.index] > 1,
+                is_committed=is_committed,
+            )
             for requested in topic.partitions
         ],
     )
@@ -132,8 +147,10 @@ def _list(
     context: RequestContext,
     topic: TopicToList,
     requested: PartitionToList,
-    is_duplicate: bool,
     searches: _Searches,
+    *,
+    is_duplicate: bool,
+    is_committed: bool,
 ) -> ListedPartition:
     """The result for one partition; a search that fills it in is added to `searches`."""
     listed = ListedPartition(index=requested.index)
@@ -145,9 +162,10 @@ def _list(
             raise UnknownApiError(f"v{context.version} does not support the timestamp {time}")
         log = find_readable_by_name(context.broker, topic.name, requested.index)
         check_leader_epoch(log, requested.current_leader_epoch)
-        offset = _without_search(log, time)
+        end_offset = last_stable_offset(log) if is_committed else None
+        offset = _without_search(log, time, end_offset)
         if offset is None:
-            searches.append(_search(context, log, requested, listed))
+            searches.append(_search(context, log, requested, listed, end_offset))
         else:
             _fill_in(context, log, requested, listed, offset)
     except KafscaleError as error:
@@ -155,10 +173,11 @@ def _list(
     return listed
 
 
-def _without_search(log: ReadableLog, time: int) -> TimedOffset | None:
+def _without_search(log: ReadableLog, time: int, end_offset: int | None) -> TimedOffset | None:
     """The offset of a special timestamp, if no records have to be read."""
     if time == LATEST:
-        return TimedOffset(log.high_watermark, -1, log.leader_epoch)
+        latest = log.high_watermark if end_offset is None else end_offset
+        return TimedOffset(latest, -1, log.leader_epoch)
     if time in {EARLIEST, EARLIEST_LOCAL}:
         return TimedOffset(log.start_offset, -1, _first_epoch(log))
     if time in {LATEST_TIERED, EARLIEST_PENDING}:
@@ -173,8 +192,13 @@ def _first_epoch(log: ReadableLog) -> int:
 
 
 async def _search(
-    context: RequestContext, log: ReadableLog, requested: PartitionToList, listed: ListedPartition
+    context: RequestContext,
+    log: ReadableLog,
+    requested: PartitionToList,
+    listed: ListedPartition,
+    end_offset: int | None,
 ) -> None:
+    """Fill in the offset of a timestamp, if it is below the end of what the client may read."""
     reader = context.broker.storage.reader
     try:
         offset: TimedOffset | None
@@ -193,7 +217,9 @@ async def _search(
         logger.exception("offset search failed", topic=log.topic, partition=log.partition)
         listed.error_code = KafscaleError.code
     else:
-        _fill_in(context, log, requested, listed, offset or _NOT_FOUND)
+        if offset is None or (end_offset is not None and offset.offset >= end_offset):
+            offset = _NOT_FOUND
+        _fill_in(context, log, requested, listed, offset)
 
 
 async def _search_shard(log: ShardLog, time: int) -> TimedOffset | None:

@@ -28,13 +28,17 @@ from typing import Final
 from kafscale.broker.group_coordinator.commit_limits import MUTE_MS, commit_bytes
 from kafscale.broker.group_coordinator.group_registry import check_group_id
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.shared.offset_commits import (
+    PARTITION_ERRORS,
+    check_metadata,
+    check_partition,
+    check_topic,
+)
 from kafscale.errors import (
     CommitsThrottledError,
     GroupError,
     KafscaleError,
-    OffsetMetadataTooLargeError,
     StaleMemberEpochError,
-    TopicAuthorizationError,
     UnknownApiError,
     UnknownTopicError,
     UnknownTopicIdError,
@@ -54,13 +58,6 @@ from kafscale.text.topic_partition import TopicPartition
 
 CONSUMER_PROTOCOL_SINCE: Final = 9
 TOPIC_IDS_SINCE: Final = 10
-
-PARTITION_ERRORS: Final = {
-    UnknownTopicError.code,
-    UnknownTopicIdError.code,
-    TopicAuthorizationError.code,
-}
-"""The errors of partitions that take precedence over those of the group."""
 
 NO_TIME: Final = -1
 """The value of a time that the client does not set."""
@@ -189,8 +186,8 @@ def _collect(
     for partition in requested.partitions:
         code = 0
         try:
-            _check_partition(topic, partition)
-            _check_metadata(context, partition)
+            check_partition(topic, partition.index)
+            check_metadata(context, partition.metadata)
             offsets[topic.name, partition.index] = _offset(context, request, topic, partition)
         except KafscaleError as error:
             code = error.code
@@ -203,7 +200,7 @@ def _partition_error(
 ) -> int:
     """The error code of a partition, apart from its group; 0 if there is none."""
     try:
-        _check_partition(_topic(context, requested, quiet=True), partition)
+        check_partition(_topic(context, requested, quiet=True), partition.index)
     except KafscaleError as error:
         return error.code
     return 0
@@ -218,24 +215,7 @@ def _topic(context: RequestContext, requested: TopicToCommit, *, quiet: bool = F
     else:
         topic = topic_store.find(requested.name)
         unknown = UnknownTopicError(f"topic {requested.name!r} does not exist")
-    name = topic.name if topic else requested.name
-    # A topic that does not exist can be authorized by name only.
-    if name and not context.is_authorized(Operation.READ, ResourceType.TOPIC, name, quiet=quiet):
-        raise TopicAuthorizationError("not authorized to read the topic")
-    if topic is None:
-        raise unknown
-    return topic
-
-
-def _check_partition(topic: Topic, partition: PartitionToCommit) -> None:
-    if not 0 <= partition.index < topic.partitions:
-        raise UnknownTopicError(f"topic {topic.name!r} has no partition {partition.index}")
-
-
-def _check_metadata(context: RequestContext, partition: PartitionToCommit) -> None:
-    size_bytes = len((partition.metadata or "").encode())
-    if size_bytes > context.broker.config.offsets.metadata_bytes_max:
-        raise OffsetMetadataTooLargeError(f"the offset metadata has {size_bytes} bytes")
+    return check_topic(context, topic, requested.name, unknown, quiet=quiet)
 
 
 def _offset(

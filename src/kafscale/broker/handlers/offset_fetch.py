@@ -6,7 +6,8 @@ Behaviour:
 * An offset of an earlier topic of the same name does not count.
 * Requires DESCRIBE on each group, else GROUP_AUTHORIZATION_FAILED; and on each requested topic,
   else TOPIC_AUTHORIZATION_FAILED. A request for all topics leaves out others.
-* There are no transactions, so that every offset is stable.
+* The offsets of a transaction count once it is committed. A request that requires stable offsets
+  gets UNSTABLE_OFFSET_COMMIT for a partition that an open transaction may change, and asks again.
 * While a group moves to another broker or is loaded, the error is returned for each requested
   partition as well. Apache Kafka leaves out the partitions from v2 on: aiokafka then takes them for
   partitions without a committed offset and consumes them from the beginning, and librdkafka (#5586)
@@ -15,13 +16,15 @@ Behaviour:
 Version notes:
 * v0-1: an error of the group is returned for each partition; v2+: once, in a field of its own.
 * v2+: null topics mean all.
+* v7+: stable offsets may be required.
 * v8+: any number of groups, each with its own error.
 * v9+: a member of the consumer protocol sends its id and epoch; an old epoch is refused.
 * v10+: topics are identified by id; UNKNOWN_TOPIC_ID for each partition if there is none.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import (
@@ -31,6 +34,7 @@ from kafscale.errors import (
     NotCoordinatorError,
     TopicAuthorizationError,
     UnknownTopicIdError,
+    UnstableOffsetCommitError,
 )
 from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.metadata.access.model import Operation, ResourceType
@@ -57,11 +61,20 @@ COORDINATOR_ERRORS: Final = (
     NotCoordinatorError,
 )
 
-_Offsets = Mapping[TopicPartition, CommittedOffset]
+
+class _Offsets(NamedTuple):
+    """The offsets of a group."""
+
+    committed: Mapping[TopicPartition, CommittedOffset]
+    unstable: Collection[TopicPartition]
+    """The partitions whose offset must not be read now."""
 
 
 def handle(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
-    return _response(context, [_fetch(context, group) for group in _groups(context, request)])
+    groups = _groups(context, request)
+    return _response(
+        context, [_fetch(context, each, is_stable=request.require_stable) for each in groups]
+    )
 
 
 def error_response(
@@ -86,16 +99,19 @@ def _response(context: RequestContext, groups: list[FetchedGroup]) -> OffsetFetc
     return OffsetFetchResponse(topics=only.topics, error_code=only.error_code)
 
 
-def _fetch(context: RequestContext, group: GroupToFetch) -> FetchedGroup:
+def _fetch(context: RequestContext, group: GroupToFetch, *, is_stable: bool) -> FetchedGroup:
     try:
         context.require(Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
-        committed = context.broker.groups.fetch(group.group_id, group.member_id, group.member_epoch)
+        groups = context.broker.groups
+        committed = groups.fetch(group.group_id, group.member_id, group.member_epoch)
+        unstable = groups.unstable_offsets(group.group_id) if is_stable else ()
     except KafscaleError as error:
         return _failed(context, group, error)
+    offsets = _Offsets(committed, unstable)
     if group.topics is None:
-        topics = _fetch_all(context, committed)
+        topics = _fetch_all(context, offsets)
     else:
-        topics = [_fetch_topic(context, requested, committed) for requested in group.topics]
+        topics = [_fetch_topic(context, requested, offsets) for requested in group.topics]
     return FetchedGroup(group_id=group.group_id, topics=topics)
 
 
@@ -114,7 +130,7 @@ def _failed(context: RequestContext, group: GroupToFetch, error: KafscaleError) 
 
 
 def _fetch_topic(
-    context: RequestContext, requested: TopicToFetch, committed: _Offsets
+    context: RequestContext, requested: TopicToFetch, offsets: _Offsets
 ) -> FetchedTopic:
     topic_store = context.broker.topic_store
     result = FetchedTopic(name=requested.name, topic_id=requested.topic_id)
@@ -129,21 +145,29 @@ def _fetch_topic(
     if name and not context.is_authorized(Operation.DESCRIBE, ResourceType.TOPIC, name):
         topic, code = None, TopicAuthorizationError.code
     for index in requested.partitions:
-        offset = committed.get((topic.name, index)) if topic else None
-        if topic and offset and offset.is_of(topic.id):
+        topic_partition = (name, index)
+        offset = offsets.committed.get(topic_partition)
+        if topic and topic_partition in offsets.unstable:
+            result.partitions.append(_not_committed(index, UnstableOffsetCommitError.code))
+        elif topic and offset and offset.is_of(topic.id):
             result.partitions.append(_partition(index, offset))
         else:
             result.partitions.append(_not_committed(index, code))
     return result
 
 
-def _fetch_all(context: RequestContext, committed: _Offsets) -> list[FetchedTopic]:
+def _fetch_all(context: RequestContext, offsets: _Offsets) -> list[FetchedTopic]:
     topics: dict[str, FetchedTopic] = {}
-    for (name, index), offset in sorted(committed.items(), key=lambda each: each[0]):
+    for (name, index), offset in sorted(offsets.committed.items(), key=itemgetter(0)):
         topic = context.broker.topic_store.find(name)
         if topic and offset.is_of(topic.id) and context.can_describe(ResourceType.TOPIC, name):
             result = topics.setdefault(name, FetchedTopic(name=name, topic_id=topic.id))
-            result.partitions.append(_partition(index, offset))
+            is_unstable = (name, index) in offsets.unstable
+            result.partitions.append(
+                _not_committed(index, UnstableOffsetCommitError.code)
+                if is_unstable
+                else _partition(index, offset)
+            )
     return list(topics.values())
 
 

@@ -16,6 +16,9 @@ Behaviour:
   is one with a record older than message.timestamp.before.max.ms. A largest timestamp in the header
   that is not that of the records is corrected.
 * A missing topic is auto-created if the broker's settings allow it.
+* The first batch of a transaction in a partition is appended once the coordinator of the
+  transaction has confirmed it; later requests of the connection wait. A partition that is not in
+  the transaction is INVALID_TXN_STATE, a coordinator that cannot answer NOT_ENOUGH_REPLICAS.
 * Requires WRITE on each topic, and CREATE on it or on the cluster to auto-create it, else
   TOPIC_AUTHORIZATION_FAILED, whether it exists or not; for transactional producers WRITE on their
   id, else TRANSACTIONAL_ID_AUTHORIZATION_FAILED for every partition.
@@ -25,13 +28,16 @@ Version notes:
 * v3+: exactly one batch of magic 2 per partition.
 * v7+: zstd; before, it is refused with UNSUPPORTED_COMPRESSION_TYPE.
 * v10+: a broker that is not the leader returns the leader.
+* v11+: TRANSACTION_ABORTABLE instead of INVALID_TXN_STATE, so that the producer aborts and
+  continues.
+* v12+: partitions are added to the transaction by producing to them (KIP-890).
 * v13+: topics are identified by id.
 """
 
 import asyncio
 from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.security.permissions import authorization_error
@@ -45,6 +51,9 @@ from kafscale.broker.shared.produced_batch import (
     read_inline,
     rules_of,
 )
+from kafscale.broker.shared.transactions import admit
+from kafscale.broker.transaction_coordinator.coordinator import PartitionErrors
+from kafscale.broker.transaction_coordinator.verification import produce_error
 from kafscale.errors import InvalidAcksError, KafscaleError, ThrottledError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.observability.logging import get_logger, is_debugging
@@ -56,11 +65,17 @@ from kafscale.protocol.messages.produce import (
     ProduceResponse,
     TopicToProduce,
 )
+from kafscale.records.batch import TRANSACTIONAL_BIT
 from kafscale.storage.log.partition_log import PartitionLog
+from kafscale.storage.log.state.transaction_state import VerificationGuard
+from kafscale.text.topic_partition import TopicPartition
 
 logger = get_logger(__name__)
 
 NO_ACKS, LEADER_ACKS, ALL_ACKS = 0, 1, -1
+
+ABORTABLE_ERROR_SINCE: Final = 11
+ADDS_PARTITIONS_SINCE: Final = 12
 
 _Result = ProduceResponse | asyncio.Future[ProduceResponse] | None
 
@@ -79,6 +94,16 @@ class _LargeBatch(NamedTuple):
     rules: BatchRules
 
 
+class _UnverifiedBatch(NamedTuple):
+    """The first batch of a transaction in its partition; the coordinator has to confirm it."""
+
+    topic: TopicToProduce
+    partition: PartitionToProduce
+    result: ProducedPartition
+    log: PartitionLog
+    batch: ProducedBatch
+
+
 class _Appended(NamedTuple):
     """What has become of the batches of a request so far."""
 
@@ -86,6 +111,7 @@ class _Appended(NamedTuple):
     pending: Pending
     """Those that are not durable yet."""
     large: list[_LargeBatch]
+    unverified: list[_UnverifiedBatch]
 
 
 def handle(
@@ -101,8 +127,8 @@ def handle(
     if missing:
         return _append_in_order(context, _create_and_append(context, request, missing, denied))
     appended = _append(context, request, denied)
-    if appended.large:
-        return _append_in_order(context, _append_large(context, request, appended))
+    if appended.large or appended.unverified:
+        return _append_in_order(context, _append_later(context, request, appended))
     return _respond(context, request, appended)
 
 
@@ -115,17 +141,21 @@ def error_response(
 
 
 def _append(context: RequestContext, request: ProduceRequest, denied: _Denied) -> _Appended:
-    """Append the batches; those that take long to read are left to `_append_large`."""
+    """Append the batches; those that have to wait are left to `_append_later`."""
     if is_debugging(__name__):
         _log_request(request)
-    appended = _Appended([], [], [])
+    appended = _Appended([], [], [], [])
     for topic in request.topics:
-        appended.topics.append(_append_topic(context, topic, denied, appended))
+        appended.topics.append(_append_topic(context, request, topic, denied, appended))
     return appended
 
 
 def _append_topic(
-    context: RequestContext, topic: TopicToProduce, denied: _Denied, appended: _Appended
+    context: RequestContext,
+    request: ProduceRequest,
+    topic: TopicToProduce,
+    denied: _Denied,
+    appended: _Appended,
 ) -> ProducedTopic:
     if denied and (topic.name or topic.topic_id) in denied:
         error = authorization_error(ResourceType.TOPIC, topic.name or topic.topic_id.hex())
@@ -143,6 +173,9 @@ def _append_topic(
             batch = read_inline(records, rules)
             if batch is None:
                 appended.large.append(_LargeBatch(topic, partition, result, log, records, rules))
+            elif batch.header.attributes & TRANSACTIONAL_BIT:
+                unverified = _UnverifiedBatch(topic, partition, result, log, batch)
+                _append_transactional(context, request, appended, unverified)
             else:
                 _append_batch(context, appended, result, log, batch)
         except KafscaleError as error:
@@ -156,8 +189,10 @@ def _append_batch(
     result: ProducedPartition,
     log: PartitionLog,
     produced: ProducedBatch,
+    *,
+    guard: VerificationGuard | None = None,
 ) -> None:
-    appending = log.append(produced.batch, context.received_ms, produced.header)
+    appending = log.append(produced.batch, context.received_ms, produced.header, guard)
     result.base_offset = appending.base_offset
     result.log_append_time_ms = appending.timestamp_ms
     result.log_start_offset = log.start_offset
@@ -165,16 +200,90 @@ def _append_batch(
         appended.pending.append((result, appending.durable))
 
 
-async def _append_large(
+def _append_transactional(
+    context: RequestContext,
+    request: ProduceRequest,
+    appended: _Appended,
+    unverified: _UnverifiedBatch,
+) -> None:
+    if request.transactional_id is None:
+        raise authorization_error(ResourceType.TRANSACTIONAL_ID, "")
+    log, batch = unverified.log, unverified.batch
+    if log.needs_verification(batch.header):
+        appended.unverified.append(unverified)
+    else:
+        _append_batch(context, appended, unverified.result, log, batch)
+
+
+async def _append_later(
     context: RequestContext, request: ProduceRequest, appended: _Appended
 ) -> _Result:
-    for large in appended.large:
+    for topic, partition, result, log, records, rules in appended.large:
         try:
-            batch = await read_in_thread(large.records, large.rules)
-            _append_batch(context, appended, large.result, large.log, batch)
+            batch = await read_in_thread(records, rules)
+            if batch.header.attributes & TRANSACTIONAL_BIT:
+                unverified = _UnverifiedBatch(topic, partition, result, log, batch)
+                _append_transactional(context, request, appended, unverified)
+            else:
+                _append_batch(context, appended, result, log, batch)
         except KafscaleError as error:
-            produce_results.refuse(context, large.topic, large.partition, large.result, error)
+            produce_results.refuse(context, topic, partition, result, error)
+    if appended.unverified:
+        await _append_verified(context, request, appended)
     return _respond(context, request, appended)
+
+
+async def _append_verified(
+    context: RequestContext, request: ProduceRequest, appended: _Appended
+) -> None:
+    """Append the first batches of transactions, if their coordinator confirms them."""
+    adds_partition = context.version >= ADDS_PARTITIONS_SINCE
+    by_producer: dict[tuple[int, int], list[tuple[_UnverifiedBatch, VerificationGuard]]] = {}
+    for each in appended.unverified:
+        header = each.batch.header
+        try:
+            guard = each.log.start_verification(
+                header.producer_id,
+                header.producer_epoch,
+                header.base_sequence,
+                adds_partition=adds_partition,
+            )
+        except KafscaleError as error:
+            produce_results.refuse(context, each.topic, each.partition, each.result, error)
+            continue
+        by_producer.setdefault((header.producer_id, header.producer_epoch), []).append(
+            (each, guard)
+        )
+    for producer, batches in by_producer.items():
+        partitions = [(each.log.topic, each.log.partition) for each, _ in batches]
+        errors = await _verify(context, request, producer, partitions)
+        for (each, guard), partition in zip(batches, partitions, strict=True):
+            try:
+                if (refusal := errors[partition]) is not None:
+                    knows_abortable = context.version >= ABORTABLE_ERROR_SINCE
+                    raise produce_error(refusal, knows_abortable=knows_abortable)
+                _append_batch(context, appended, each.result, each.log, each.batch, guard=guard)
+            except KafscaleError as error:
+                produce_results.refuse(context, each.topic, each.partition, each.result, error)
+
+
+async def _verify(
+    context: RequestContext,
+    request: ProduceRequest,
+    producer: tuple[int, int],
+    partitions: list[TopicPartition],
+) -> PartitionErrors:
+    assert request.transactional_id is not None
+    verifier = context.broker.transactions.verifier
+    if context.version >= ADDS_PARTITIONS_SINCE:
+        try:
+            await admit(context, request.transactional_id, partitions)
+        except KafscaleError as error:
+            return dict.fromkeys(partitions, error)
+        return await verifier.add(request.transactional_id, *producer, partitions)
+    if not context.broker.config.transaction.partition_verification:
+        return dict.fromkeys(partitions)
+    return await verifier.verify(request.transactional_id, *producer, partitions)
 
 
 def _append_in_order(
@@ -248,7 +357,7 @@ async def _create_and_append(
     for name in missing:
         with suppress(ThrottledError):  # The topic stays unknown, so that the client retries.
             await topic_admission.auto_create(context, name, request.timeout_ms)
-    return await _append_large(context, request, _append(context, request, denied))
+    return await _append_later(context, request, _append(context, request, denied))
 
 
 def _denied(context: RequestContext, request: ProduceRequest) -> _Denied:

@@ -26,7 +26,6 @@ from kafscale.broker import features
 from kafscale.broker.requests.context import ClientInfo, RequestContext, ShutdownSignal
 from kafscale.broker.requests.pending_response import InFlightRequest, PendingResponse
 from kafscale.broker.requests.route import Parts, Route, VersionedApi, route
-from kafscale.broker.requests.unserved import UNSERVED
 from kafscale.broker.security.quotas import ClientQuotas
 from kafscale.broker.security.sasl_login import SaslSession
 from kafscale.errors import (
@@ -82,9 +81,7 @@ class Dispatcher:
     ) -> None:
         """`clock` returns ms since 1970; `timer` returns seconds and measures durations."""
         api_versions = route(API_VERSIONS, self._api_versions)
-        served = {each.api.key: each for each in (api_versions, *routes)}
-        self._served = [each.api for each in served.values()]
-        self._routes = {each.api.key: each for each in UNSERVED} | served
+        self._routes = {each.api.key: each for each in (api_versions, *routes)}
         self._services = services
         self._quotas = quotas
         self._metrics = metrics
@@ -103,7 +100,7 @@ class Dispatcher:
     @property
     def apis(self) -> list[Api[Any, Any]]:
         """The APIs that are served, as ApiVersions lists them."""
-        return self._served
+        return [each.api for each in self._routes.values()]
 
     def dispatch(
         self, client: ClientInfo, request_frame: memoryview

@@ -1,6 +1,8 @@
 """Every API that the broker serves, by key; `dispatcher` serves ApiVersions."""
 
 from kafscale.broker.handlers import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     alter_client_quotas,
     alter_configs,
     alter_partition_reassignments,
@@ -26,8 +28,10 @@ from kafscale.broker.handlers import (
     describe_producers,
     describe_quorum,
     describe_topic_partitions,
+    describe_transactions,
     describe_user_scram_credentials,
     elect_leaders,
+    end_txn,
     expire_delegation_token,
     fetch,
     find_coordinator,
@@ -41,6 +45,7 @@ from kafscale.broker.handlers import (
     list_groups,
     list_offsets,
     list_partition_reassignments,
+    list_transactions,
     metadata,
     offset_commit,
     offset_delete,
@@ -52,9 +57,13 @@ from kafscale.broker.handlers import (
     sasl_authenticate,
     sasl_handshake,
     sync_group,
+    txn_offset_commit,
     update_features,
+    write_txn_markers,
 )
 from kafscale.broker.requests.route import Route, route
+from kafscale.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN
+from kafscale.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from kafscale.protocol.messages.alter_client_quotas import ALTER_CLIENT_QUOTAS
 from kafscale.protocol.messages.alter_configs import ALTER_CONFIGS
 from kafscale.protocol.messages.alter_partition_reassignments import ALTER_PARTITION_REASSIGNMENTS
@@ -80,10 +89,12 @@ from kafscale.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS
 from kafscale.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from kafscale.protocol.messages.describe_quorum import DESCRIBE_QUORUM
 from kafscale.protocol.messages.describe_topic_partitions import DESCRIBE_TOPIC_PARTITIONS
+from kafscale.protocol.messages.describe_transactions import DESCRIBE_TRANSACTIONS
 from kafscale.protocol.messages.describe_user_scram_credentials import (
     DESCRIBE_USER_SCRAM_CREDENTIALS,
 )
 from kafscale.protocol.messages.elect_leaders import ELECT_LEADERS
+from kafscale.protocol.messages.end_txn import END_TXN
 from kafscale.protocol.messages.expire_delegation_token import EXPIRE_DELEGATION_TOKEN
 from kafscale.protocol.messages.fetch import FETCH
 from kafscale.protocol.messages.find_coordinator import FIND_COORDINATOR
@@ -97,6 +108,7 @@ from kafscale.protocol.messages.list_config_resources import LIST_CONFIG_RESOURC
 from kafscale.protocol.messages.list_groups import LIST_GROUPS
 from kafscale.protocol.messages.list_offsets import LIST_OFFSETS
 from kafscale.protocol.messages.list_partition_reassignments import LIST_PARTITION_REASSIGNMENTS
+from kafscale.protocol.messages.list_transactions import LIST_TRANSACTIONS
 from kafscale.protocol.messages.metadata import METADATA
 from kafscale.protocol.messages.offset_commit import OFFSET_COMMIT
 from kafscale.protocol.messages.offset_delete import OFFSET_DELETE
@@ -108,7 +120,9 @@ from kafscale.protocol.messages.renew_delegation_token import RENEW_DELEGATION_T
 from kafscale.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE
 from kafscale.protocol.messages.sasl_handshake import SASL_HANDSHAKE
 from kafscale.protocol.messages.sync_group import SYNC_GROUP
+from kafscale.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 from kafscale.protocol.messages.update_features import UPDATE_FEATURES
+from kafscale.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
 
 ROUTES: tuple[Route, ...] = (
     route(PRODUCE, produce.handle, produce.error_response, has_own_timeout=True, is_pipelined=True),
@@ -175,6 +189,13 @@ ROUTES: tuple[Route, ...] = (
         results="topics",
         cancel_on_disconnect=True,
     ),
+    route(
+        ADD_PARTITIONS_TO_TXN, add_partitions_to_txn.handle, add_partitions_to_txn.error_response
+    ),
+    route(ADD_OFFSETS_TO_TXN, add_offsets_to_txn.handle, add_offsets_to_txn.error_response),
+    route(END_TXN, end_txn.handle, end_txn.error_response),
+    route(WRITE_TXN_MARKERS, write_txn_markers.handle, write_txn_markers.error_response),
+    route(TXN_OFFSET_COMMIT, txn_offset_commit.handle, txn_offset_commit.error_response),
     route(DESCRIBE_ACLS, describe_acls.handle),
     route(CREATE_ACLS, create_acls.handle, create_acls.error_response),
     route(DELETE_ACLS, delete_acls.handle, delete_acls.error_response),
@@ -253,6 +274,14 @@ ROUTES: tuple[Route, ...] = (
         results="topics",
         cancel_on_disconnect=True,
     ),
+    route(
+        DESCRIBE_TRANSACTIONS,
+        describe_transactions.handle,
+        describe_transactions.error_response,
+        results="transactions",
+        cancel_on_disconnect=True,
+    ),
+    route(LIST_TRANSACTIONS, list_transactions.handle),
     route(
         CONSUMER_GROUP_HEARTBEAT,
         consumer_group_heartbeat.handle,

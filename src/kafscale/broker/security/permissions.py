@@ -102,6 +102,10 @@ def _for_configs(operation: Operation) -> tuple[Requirement, ...]:
     )
 
 
+def _writes_transactionally(when: str = "") -> Requirement:
+    return Requirement(TRANSACTIONAL_ID, Operation.WRITE, when=when)
+
+
 PERMISSIONS: Final[dict[str, tuple[Requirement, ...]]] = {
     "Produce": (
         Requirement(TOPIC, Operation.WRITE),
@@ -190,6 +194,21 @@ PERMISSIONS: Final[dict[str, tuple[Requirement, ...]]] = {
             alternative=Grant(TOPIC, Operation.WRITE),
         ),
     ),
+    "AddPartitionsToTxn": (
+        _writes_transactionally("clients send it (v0-3)"),
+        Requirement(TOPIC, Operation.WRITE, when="clients send it (v0-3)"),
+        Requirement(CLUSTER, Operation.CLUSTER_ACTION, when="brokers send it (v4+)"),
+    ),
+    "AddOffsetsToTxn": (_writes_transactionally(), _READS_GROUP),
+    "EndTxn": (_writes_transactionally(),),
+    "WriteTxnMarkers": (
+        Requirement(CLUSTER, Operation.ALTER, alternative=Grant(CLUSTER, Operation.CLUSTER_ACTION)),
+    ),
+    "TxnOffsetCommit": (
+        _writes_transactionally(),
+        _READS_GROUP,
+        Requirement(TOPIC, Operation.READ),
+    ),
     "OffsetForLeaderEpoch": (
         Requirement(
             TOPIC, Operation.DESCRIBE, alternative=Grant(CLUSTER, Operation.CLUSTER_ACTION)
@@ -222,6 +241,13 @@ PERMISSIONS: Final[dict[str, tuple[Requirement, ...]]] = {
     "UpdateFeatures": (Requirement(CLUSTER, Operation.ALTER),),
     "DescribeCluster": (_DESCRIBES_CLUSTER,),
     "DescribeProducers": (Requirement(TOPIC, Operation.READ),),
+    "DescribeTransactions": (
+        Requirement(TRANSACTIONAL_ID, Operation.DESCRIBE),
+        Requirement(
+            TOPIC, Operation.DESCRIBE, when="a topic is in the transaction", is_filtered=True
+        ),
+    ),
+    "ListTransactions": (Requirement(TRANSACTIONAL_ID, Operation.DESCRIBE, is_filtered=True),),
     "ConsumerGroupHeartbeat": (
         _READS_GROUP,
         Requirement(TOPIC, Operation.DESCRIBE, when="the member subscribes to topics"),

@@ -8,6 +8,7 @@ for it.
 import asyncio
 from collections.abc import Iterable
 
+from kafscale.broker.shared.fetch_reads import tail_bytes
 from kafscale.broker.shared.partition_lookup import ReadableLog
 from kafscale.protocol.messages.fetch import PartitionToFetch
 
@@ -15,16 +16,22 @@ from kafscale.protocol.messages.fetch import PartitionToFetch
 class AvailableBytes:
     """Watches logs until enough bytes are available; resolves a future then."""
 
-    __slots__ = ("_by_log", "_min_bytes", "_total_bytes", "enough")
+    __slots__ = ("_by_log", "_is_committed", "_min_bytes", "_total_bytes", "enough")
 
     def __init__(
         self,
         requested: Iterable[tuple[PartitionToFetch, ReadableLog | None]],
         min_bytes: int,
         enough: "asyncio.Future[None]",
+        *,
+        is_committed: bool = False,
     ) -> None:
-        """`enough` may also be resolved by the caller, who has another reason to stop waiting."""
+        """`enough` may also be resolved by the caller, who has another reason to stop waiting.
+
+        With `is_committed`, only records below the last stable offset count.
+        """
         self._by_log = {log: (request, 0) for request, log in requested if log is not None}
+        self._is_committed = is_committed
         self._min_bytes = min_bytes
         self._total_bytes = 0
         self.enough = enough
@@ -45,8 +52,9 @@ class AvailableBytes:
             return
         request, known_bytes = self._by_log[log]
         limit_bytes = min(self._min_bytes, request.max_bytes)
-        tail_bytes = min(log.tail.bytes_from(request.offset, limit_bytes), request.max_bytes)
-        self._by_log[log] = (request, tail_bytes)
-        self._total_bytes += tail_bytes - known_bytes
+        found_bytes = tail_bytes(log, request.offset, limit_bytes, is_committed=self._is_committed)
+        available_bytes = min(found_bytes, request.max_bytes)
+        self._by_log[log] = (request, available_bytes)
+        self._total_bytes += available_bytes - known_bytes
         if log.closed or self._total_bytes >= self._min_bytes:
             self.enough.set_result(None)

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kafscale.errors import InvalidRecordError, InvalidTransactionStateError, UnsupportedCodecError
+from kafscale.errors import InvalidRecordError, UnsupportedCodecError
 from kafscale.records import BatchView, Codec, TimestampType, single_batch, up_convert
-from kafscale.records.batch import MAGIC, MAGIC_POSITION, TRANSACTIONAL_BIT, BatchHeader
+from kafscale.records.batch import MAGIC, MAGIC_POSITION, BatchHeader
 from kafscale.records.validation import RecordRules, validate_inline, validate_records
 from kafscale.storage.log.config import LogSettings
 from kafscale.text.topic_partition import TopicPartition
@@ -114,8 +114,6 @@ def _read_header(batch: BatchView, rules: BatchRules) -> ProducedBatch:
     header = batch.validate(size_bytes_max=rules.size_bytes_max)
     if rules.version < ZSTD_SINCE and batch.codec is Codec.ZSTD:
         raise UnsupportedCodecError("zstd needs Produce v7 or later")
-    if header.attributes & TRANSACTIONAL_BIT:
-        raise InvalidTransactionStateError("transactions are not supported")
     return ProducedBatch(batch, header)
 
 

@@ -99,7 +99,7 @@ def test_partitions_and_groups_are_spread_and_all_brokers_agree():
         assert {node.node_id for node in responses[0].brokers} == {1, 2}
         assert responses[0].controller_id == responses[1].controller_id
         assert responses[0].topics == responses[1].topics
-        await until(lambda: all(len(each.services.groups.shards) == 25 for each in (first, second)))
+        await until(lambda: all(len(each.services.shards.served) == 25 for each in (first, second)))
         coordinators = set()
         for broker in (first, second):
             names = [f"group-{number}" for number in range(100)]
@@ -177,7 +177,7 @@ def test_drain_transfers_everything_fully_rolled():
         for partition in mine:
             assert (await read(second, partition))[1] == 2
             assert second.services.cluster.assignments("orders")[partition].fully_rolled
-        await until(lambda: len(second.services.groups.shards) == 50)
+        await until(lambda: len(second.services.shards.served) == 50)
 
     simulate(body)
 

@@ -126,6 +126,9 @@ def test_heartbeat_whose_response_is_lost_does_not_end_the_session():
         await store.commit([], [Delete(keys.broker(3))])
         with pytest.raises(FencedError, match="no longer registered"):
             await current.announce_drain()
+        await current.deregister()
+        with pytest.raises(FencedError, match="no longer registered"):
+            await current.announce_drain()
 
     simulate(body)
 

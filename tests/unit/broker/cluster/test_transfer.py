@@ -74,7 +74,7 @@ async def start_brokers(cluster, stack):
     first, second = brokers
     await first.topic("orders", 2)
     await until(lambda: is_served(first, 1) and is_served(second, 1))
-    await until(lambda: all(len(each.services.groups.shards) == 25 for each in brokers))
+    await until(lambda: all(len(each.services.shards.served) == 25 for each in brokers))
     return first, second, leaders(first).index(1)
 
 
@@ -170,15 +170,15 @@ def is_current(broker, partition):
 
 def test_shard_transfer_that_failed_is_not_applied_later():
     async def body(first, second, _mine):
-        shard = min(first.services.groups.shards)
+        shard = min(first.services.shards.served)
         first.stores.metadata.delays = [LATE_SECONDS]
         first.stores.metadata.failures_to_load = 3
         first.node.ownership.start_transfer((SHARDS_TOPIC, shard), 2)
         await until(lambda: not first.stores.metadata.delays)
-        await until(lambda: shard in first.services.groups.shards)
+        await until(lambda: shard in first.services.shards.served)
         await asyncio.sleep(LATE_SECONDS + 1)
-        assert shard in first.services.groups.shards
-        assert shard not in second.services.groups.shards
+        assert shard in first.services.shards.served
+        assert shard not in second.services.shards.served
 
     simulate_transfer(body)
 
@@ -196,11 +196,11 @@ def test_assignment_of_a_transfer_has_the_end_of_the_log():
 def test_finished_transfers_are_forgotten():
     async def body(first, _second, mine):
         transfers: OwnershipTransfer = first.node.ownership._transfers
-        for shard in sorted(first.services.groups.shards):
+        for shard in sorted(first.services.shards.served):
             first.node.ownership.start_transfer((SHARDS_TOPIC, shard), 2)
         await first.node.drainer.drain([("orders", mine)], 10)
         await asyncio.sleep(1)
-        first.node.ownership.start_transfer((SHARDS_TOPIC, min(first.services.groups.shards)), 2)
+        first.node.ownership.start_transfer((SHARDS_TOPIC, min(first.services.shards.served)), 2)
         await asyncio.sleep(1)
         assert len(transfers._transferred) <= 1
 

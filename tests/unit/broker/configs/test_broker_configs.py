@@ -72,6 +72,11 @@ def describe(config=CONFIG):
         ("offsets.retention.minutes", "60"),
         ("offsets.retention.check.interval.ms", "600000"),
         ("offset.metadata.max.bytes", "4096"),
+        ("producer.id.expiration.ms", "86400000"),
+        ("transaction.max.timeout.ms", "900000"),
+        ("transaction.partition.verification.enable", "true"),
+        ("transaction.remove.expired.transaction.cleanup.interval.ms", "3600000"),
+        ("transactional.id.expiration.ms", "604800000"),
     ],
 )
 def test_broker_configs_have_the_values_of_the_settings(name, value):

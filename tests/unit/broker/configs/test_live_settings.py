@@ -1,5 +1,7 @@
 """Dynamic broker configs: precedence, persistence, and what reads them."""
 
+import asyncio
+
 import pytest
 
 from doubles import virtual_time
@@ -64,6 +66,27 @@ def test_logs_use_the_defaults_at_once_unless_their_topic_sets_them():
         assert (own.retention_ms, own.requires_keys) == (1000, True)
         await change(broker, BROKER, ALL, log_retention_ms=None)
         assert broker.log("inherits").settings.retention_ms == 7 * 24 * 3600 * 1000
+
+    run_with_broker(body)
+
+
+def test_producers_and_transactions_follow_their_configs():
+    async def body(broker):
+        await broker.topic("orders")
+        await broker.write("orders", 1, producer_id=500, producer_epoch=0, base_sequence=0)
+        changed = {
+            "producer_id_expiration_ms": 60_000,
+            "transaction_partition_verification_enable": "false",
+        }
+        assert await change(broker, BROKER, ALL, **changed) == ErrorCode.NONE
+        assert not broker.services.config.transaction.partition_verification
+        retaining = asyncio.create_task(broker.services.storage.run())
+        await asyncio.sleep(broker.services.config.storage.retention_check_interval_ms / 1000 + 1)
+        retaining.cancel()
+        assert 500 not in broker.log("orders").producers
+        assert await change(broker, BROKER, THIS, transaction_max_timeout_ms=1) == (
+            ErrorCode.INVALID_REQUEST
+        )
 
     run_with_broker(body)
 

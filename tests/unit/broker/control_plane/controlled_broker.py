@@ -109,6 +109,19 @@ class Controller:
         return 1
 
 
+class Transactions:
+    """The steps of transactions, whose results are as long as the requests."""
+
+    def __init__(self):
+        self.verifier = self
+
+    async def write_markers(self, markers):
+        return [0 for marker in markers for _ in marker.partitions]
+
+    async def answer(self, request):
+        return [int(request.verify_only) for _ in request.partitions]
+
+
 class ControlledBroker:
     """Broker 1, which owns partitions 0 and 1 of orders, and shard 3."""
 
@@ -119,6 +132,7 @@ class ControlledBroker:
         self.storage = Storage(log("orders", 0), log("orders", 1))
         self.drainer = Drainer()
         self.controller = Controller()
+        self.transactions = Transactions()
         self.registration = SimpleNamespace(broker=ME)
         self.problems = {}
         self.now_ms = 1_000
@@ -131,6 +145,7 @@ class ControlledBroker:
                 topic_store=self.topic_store,
                 storage=self.storage,
                 swap=self.storage.swap,
+                transactions=self.transactions,
                 registration=self.registration,
                 drainer=self.drainer,
                 controller=self.controller,

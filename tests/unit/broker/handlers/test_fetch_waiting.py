@@ -29,9 +29,9 @@ class CountingTail(Tail):
         super().__init__(memory, rolled_offset)
         self.count = 0
 
-    def bytes_from(self, offset: int, enough: int) -> int:
+    def bytes_from(self, offset: int, enough: int, end_offset: int | None = None) -> int:
         self.count += 1
-        return super().bytes_from(offset, enough)
+        return super().bytes_from(offset, enough, end_offset)
 
 
 def fetch_all(topic_id: bytes, min_bytes: int, max_wait_ms: int = 5_000) -> FetchRequest:

@@ -1,4 +1,4 @@
-"""FindCoordinator: this broker for groups, an error for transactions."""
+"""FindCoordinator: this broker for groups and transactional ids, and errors for the rest."""
 
 import pytest
 
@@ -20,9 +20,18 @@ async def find(broker, version, key_type=0, key="us"):
 
 @pytest.mark.parametrize("version", FIND_COORDINATOR.versions)
 @pytest.mark.parametrize("key", ["us", ""])
-def test_group_coordinator_is_this_broker(version, key):
+def test_coordinator_of_a_group_is_this_broker(version, key):
+    _check_found(version, key, 0)
+
+
+@pytest.mark.parametrize("version", range(1, FIND_COORDINATOR.version_max + 1))
+def test_coordinator_of_a_transactional_id_is_this_broker(version):
+    _check_found(version, "transfers", 1)
+
+
+def _check_found(version, key, key_type):
     async def body(broker):
-        result = await find(broker, version, key=key)
+        result = await find(broker, version, key_type, key)
 
         assert result.error_code == ErrorCode.NONE
         assert (result.node_id, result.host, result.port) == (
@@ -49,11 +58,7 @@ def test_several_groups_in_one_request(version):
 @pytest.mark.parametrize("version", range(1, FIND_COORDINATOR.version_max + 1))
 @pytest.mark.parametrize(
     ("key_type", "reason"),
-    [
-        (1, "Transactions are not supported"),
-        (2, "Share groups are not supported"),
-        (3, "Unknown coordinator type: 3"),
-    ],
+    [(2, "Share groups are not supported"), (3, "Unknown coordinator type: 3")],
 )
 def test_unsupported_coordinator_types_are_refused(version, key_type, reason):
     async def body(broker):

@@ -31,7 +31,7 @@ def test_heartbeats_keep_a_member_alive(version):
 def test_members_count_as_alive_while_the_group_is_loading(version):
     async def body(broker):
         member = await form_generation(Member(broker))
-        async with being_loaded(broker.services.groups, broker.stores.metadata, GROUP):
+        async with being_loaded(broker.services.shards, broker.stores.metadata, GROUP):
             assert await member.heartbeat(version) == ErrorCode.NONE
             assert await member.heartbeat(version, generation_id=99) == ErrorCode.NONE
         assert await member.heartbeat(version) == ErrorCode.NONE

@@ -1,4 +1,7 @@
-"""InitProducerId: new ids for idempotent producers."""
+"""InitProducerId: new ids for idempotent producers, and those of transactional ids.
+
+tests/conformance/transactions compares transactional producers with Apache Kafka.
+"""
 
 import pytest
 
@@ -59,12 +62,30 @@ def test_id_without_epoch_is_refused(half):
 
 
 @pytest.mark.parametrize("version", INIT_PRODUCER_ID.versions)
-@pytest.mark.parametrize("transactional_id", ["", "payments"])
-def test_transactional_id_is_refused(version, transactional_id):
+def test_transactional_id_keeps_its_producer_id(version):
     async def body(broker):
-        code, producer_id, epoch = await take(broker, version, transactional_id)
+        responses = [
+            await take(broker, version, "transfers", transaction_timeout_ms=1000) for _ in range(3)
+        ]
+        assert {(code, producer_id) for code, producer_id, _ in responses} == {(0, 0)}
+        assert [epoch for _, _, epoch in responses] == [0, 1, 2]
 
-        assert (code, producer_id, epoch) == (ErrorCode.INVALID_REQUEST, -1, -1)
-        assert not ErrorCode.of(code).retriable
+    run_with_broker(body)
+
+
+@pytest.mark.parametrize("version", INIT_PRODUCER_ID.versions)
+@pytest.mark.parametrize(
+    ("transactional_id", "timeout_ms", "error"),
+    [
+        ("", 1000, ErrorCode.INVALID_REQUEST),
+        ("x" * 1025, 1000, ErrorCode.INVALID_REQUEST),
+        ("transfers", 0, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        ("transfers", 900_001, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+    ],
+)
+def test_invalid_transactional_requests_are_refused(version, transactional_id, timeout_ms, error):
+    async def body(broker):
+        response = await take(broker, version, transactional_id, transaction_timeout_ms=timeout_ms)
+        assert response == (error, -1, -1)
 
     run_with_broker(body)

@@ -14,6 +14,7 @@ from unit.broker.handlers import (
     permission_cases_cluster,
     permission_cases_groups,
     permission_cases_topics,
+    permission_cases_transactions,
 )
 from unit.broker.handlers.authorization_cases import (
     ACLS_ENABLED,
@@ -30,6 +31,7 @@ CASES = [
     *permission_cases_topics.CASES,
     *permission_cases_groups.CASES,
     *permission_cases_cluster.CASES,
+    *permission_cases_transactions.CASES,
 ]
 REQUIREMENTS = {
     (api, requirement.grant): requirement

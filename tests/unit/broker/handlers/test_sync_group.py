@@ -52,7 +52,7 @@ def test_repeated_sync_returns_the_same_assignment(version):
 def test_members_have_to_rejoin_while_the_group_is_loading(version):
     async def body(broker):
         member = await form_generation(Member(broker))
-        async with being_loaded(broker.services.groups, broker.stores.metadata, GROUP):
+        async with being_loaded(broker.services.shards, broker.stores.metadata, GROUP):
             response = await member.sync(version=version)
 
         assert ErrorCode.of(response.error_code) == ErrorCode.REBALANCE_IN_PROGRESS

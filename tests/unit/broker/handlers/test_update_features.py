@@ -20,11 +20,12 @@ from kafscale.protocol.messages.update_features import (
 from unit.broker.in_memory_broker import NODE_ID, run_with_broker
 
 GROUP, METADATA = ("group.version", 1, 1), ("metadata.version", 27, 27)
-SHARE, TRANSACTION = ("share.version", 0, 0), ("transaction.version", 0, 0)
+SHARE, TRANSACTION = ("share.version", 0, 0), ("transaction.version", 2, 2)
 
 
 @pytest.mark.parametrize(
-    ("version", "supported"), [(3, [GROUP, METADATA]), (4, [GROUP, METADATA, SHARE, TRANSACTION])]
+    ("version", "supported"),
+    [(3, [GROUP, METADATA, TRANSACTION]), (4, [GROUP, METADATA, SHARE, TRANSACTION])],
 )
 def test_api_versions_lists_features(version, supported):
     """Clients of v3 reject features at version 0."""
@@ -33,7 +34,7 @@ def test_api_versions_lists_features(version, supported):
         response = await broker.ask(API_VERSIONS, ApiVersionsRequest("test", "1"), version)
         assert response.supported_features == [SupportedFeature(*each) for each in supported]
         assert response.finalized_features == [
-            FinalizedFeature(*each) for each in (GROUP, METADATA)
+            FinalizedFeature(*each) for each in (GROUP, METADATA, TRANSACTION)
         ]
         assert response.finalized_features_epoch == 0
 
@@ -47,7 +48,7 @@ def test_api_versions_lists_features(version, supported):
         ("group.version", 0, 1),
         ("group.version", 2, 1),
         ("metadata.version", 26, 27),
-        ("transaction.version", 2, 0),
+        ("transaction.version", 1, 2),
     ],
 )
 def test_levels_are_fixed(name, level, only, version):

@@ -22,7 +22,9 @@ from kafscale.metadata.schema.topic_codec import (
     encode_partition_state,
     encode_topic,
 )
+from kafscale.metadata.schema.transaction_codec import decode_transaction, encode_transaction
 from kafscale.metadata.store.base import (
+    COMMIT_BYTES_MAX,
     Compare,
     Delete,
     DeletePrefix,
@@ -34,6 +36,7 @@ from kafscale.metadata.store.base import (
 )
 from kafscale.observability.logging import get_logger
 from kafscale.text.topic_partition import TopicPartition
+from kafscale.transactions.model import TransactionRecord
 
 logger = get_logger(__name__)
 
@@ -139,6 +142,33 @@ class MetadataRepair:
         """Record that topics were deleted, so that their records in the WAL can be deleted."""
         value = str(now_ms).encode()
         await self._put([Put(keys.deleted_topic(topic_id), value) for topic_id in topic_ids])
+
+    async def transactional_ids(self) -> list[TransactionRecord]:
+        """All transactional ids; a damaged record is logged and skipped."""
+        records = []
+        for count, entry in enumerate((await self._store.range(keys.TRANSACTIONS)).entries, 1):
+            try:
+                if isinstance(keys.parse(entry.key), keys.TransactionalIdKey):
+                    records.append(decode_transaction(entry))
+            except DamagedObjectError as error:
+                logger.error("record damaged", key=error.key, reason=error.reason)
+            if count % ENTRIES_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return records
+
+    async def write_transactional_ids(self, records: Iterable[TransactionRecord]) -> None:
+        """Write transactional ids; few at once, as a record may be large."""
+        chunk: list[Put] = []
+        size_bytes = 0
+        for record in records:
+            key = keys.transactional_id(record.transactional_id)
+            put = Put(key, encode_transaction(record))
+            size_bytes += len(key) + len(put.value)
+            if chunk and size_bytes > COMMIT_BYTES_MAX:
+                await self._put(chunk)
+                chunk, size_bytes = [], len(key) + len(put.value)
+            chunk.append(put)
+        await self._put(chunk)
 
     async def _put(self, puts: Sequence[Put]) -> None:
         for first in range(0, len(puts), PUTS_MAX):

@@ -5,6 +5,7 @@
     topics      repair those that were created, grew or were deleted after the snapshot (`topics`)
     partitions  all lose their owners and get new leader epochs (`partitions`)
     counters    broker epochs and producer ids continue beyond all that were allocated
+    producers   transactional ids get other producer ids (`transactional_ids`)
     complete    brokers may be assigned partitions, and clients be served
 
 Invariants: the controller does all of this before anything else in its term, and its writes fail
@@ -23,7 +24,7 @@ from random import Random
 from typing import Final
 
 from kafscale.broker.cluster.controller.plan.planner import Owner
-from kafscale.broker.cluster.restore import partitions
+from kafscale.broker.cluster.restore import partitions, transactional_ids
 from kafscale.broker.cluster.restore.metadata_repair import MetadataRepair
 from kafscale.broker.cluster.restore.topics import TopicEvidence
 from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher
@@ -103,6 +104,7 @@ class MetadataRestore:
         await self._restore_topics(metadata, scan, since_revision)
         await self._restore_partitions(metadata, scan, live_sessions)
         await self._raise_counters(streams)
+        await self._restore_transactional_ids(metadata)
         # Later duties act on the topic store, and would undo changes that it does not show yet.
         await self._topic_store.wait_for_revision(metadata.topics_revision)
         # Before completion: the former catalog may be of a higher revision, and of topics since.
@@ -219,6 +221,21 @@ class MetadataRestore:
         first = partitions.producer_id(allocated, self._clock())
         await id_allocator.advance_to(self._store, id_allocator.PRODUCER_ID_COUNTER, first)
         logger.info("counters raised", brokers=len(newest), producer_id=first)
+
+    async def _restore_transactional_ids(self, metadata: MetadataRepair) -> None:
+        """Give transactional ids new producer ids, once the counter is raised."""
+        records = await metadata.transactional_ids()
+        if not records:
+            return
+        first = await id_allocator.allocate(
+            self._store, id_allocator.PRODUCER_ID_COUNTER, len(records)
+        )
+        now_ms = self._clock()
+        await metadata.write_transactional_ids(
+            transactional_ids.with_producer(record, producer_id, now_ms)
+            for producer_id, record in enumerate(records, first)
+        )
+        logger.info("transactional ids got other producer ids", count=len(records))
 
 
 def _since_revision(pending: PendingRestore) -> int:

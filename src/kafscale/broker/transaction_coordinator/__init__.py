@@ -1,0 +1,1 @@
+"""Runs the state machines of `transactions`: saving, timers, markers, verification."""
