@@ -11,6 +11,7 @@ from typing import Self
 
 from kafscale.client.connection import Connection
 from kafscale.client.errors import BrokerResponseError, UnreachableError, check
+from kafscale.client.isolation import IsolationLevel
 from kafscale.client.security import PLAINTEXT, Security
 from kafscale.net.address import Address
 from kafscale.protocol.api import Api, Request, Response
@@ -117,8 +118,16 @@ class Client:
         connection = await (self.broker(self._controller_id) if known else self.any_broker())
         return await connection.ask(api, request, wait_seconds=wait_seconds)
 
-    async def offsets(self, topic: TopicMetadata, times: dict[int, int]) -> dict[int, int]:
-        """List the offsets at these timestamps, by partition; -1 if there is none."""
+    async def offsets(
+        self,
+        topic: TopicMetadata,
+        times: dict[int, int],
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> dict[int, int]:
+        """List the offsets at these timestamps, by partition; -1 if there is none.
+
+        With READ_COMMITTED, the latest offset is the last stable one.
+        """
         offsets: dict[int, int] = {}
 
         async def ask(leader_id: int, indexes: list[int]) -> None:
@@ -127,7 +136,11 @@ class Client:
             name = topic.name or ""
             response = await connection.ask(
                 LIST_OFFSETS,
-                ListOffsetsRequest(replica_id=-1, topics=[TopicToList(name, partitions)]),
+                ListOffsetsRequest(
+                    replica_id=-1,
+                    isolation_level=isolation.code,
+                    topics=[TopicToList(name, partitions)],
+                ),
             )
             for listed in response.topics[0].partitions:
                 check(f"topic {name}, partition {listed.index}", listed.error_code)

@@ -51,6 +51,7 @@ class Connection(asyncio.BufferedProtocol):
         self._correlation_id = 0
         self._response_count = 0
         self._versions: dict[int, range] = {}
+        self._features: dict[str, int] = {}
         self._writable = asyncio.Event()
         self._closed = asyncio.Event()
         self._write_lock = asyncio.Lock()
@@ -91,8 +92,14 @@ class Connection(asyncio.BufferedProtocol):
         """Whether the transport is closed on both sides."""
         return self._closed.is_set()
 
-    def serves(self, api: Api[Any, Any]) -> bool:
-        return bool(self._common_versions(api))
+    def serves(self, api: Api[Any, Any], version_min: int = 0) -> bool:
+        """Whether both sides support the API, in this version or a later one."""
+        common = self._common_versions(api)
+        return bool(common) and common[-1] >= version_min
+
+    def feature_level(self, name: str) -> int:
+        """The finalized level of a feature of the cluster (KIP-584); 0 if it has none."""
+        return self._features.get(name, 0)
 
     async def ask(
         self,
@@ -198,6 +205,7 @@ class Connection(asyncio.BufferedProtocol):
         self._versions = {
             each.key: range(each.version_min, each.version_max + 1) for each in ranges.apis
         }
+        self._features = {each.name: each.version_max for each in ranges.finalized_features}
 
     async def _authenticate(self) -> None:
         began = asyncio.get_running_loop().time()

@@ -1,4 +1,4 @@
-"""The group coordinator: found on first use, and again after it has moved.
+"""The coordinator of a group or of a transactional id: found on first use, and after it has moved.
 
 Requests are retried, at the new coordinator, while it moves or loads. If the first connection to a
 coordinator fails, the request fails at once. The coordinator has its own connection, because
@@ -8,6 +8,7 @@ waits for other members.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from enum import IntEnum
 from typing import Any, Final, Self, TypeVar
 
 from kafscale.client.client import Client, advertised_address_error
@@ -30,18 +31,30 @@ COORDINATOR_MOVED_ERRORS: Final = frozenset(
 )
 
 
+class CoordinatorKind(IntEnum):
+    """What a coordinator coordinates, as FindCoordinator numbers it."""
+
+    GROUP = 0
+    TRANSACTION = 1
+
+
+_SUBJECTS: Final = {CoordinatorKind.GROUP: "group", CoordinatorKind.TRANSACTION: "transactional id"}
+
+
 class Coordinator:
-    """The coordinator of one group. An asynchronous context manager."""
+    """The coordinator of one group or transactional id. An asynchronous context manager."""
 
     def __init__(
         self,
         client: Client,
-        group_id: str,
+        key: str,
+        kind: CoordinatorKind = CoordinatorKind.GROUP,
         *,
         connect: Callable[[Address], Awaitable[Connection]] | None = None,
         pause: Pause = asyncio.sleep,
     ) -> None:
-        self.group_id = group_id
+        self.key = key
+        self.kind = kind
         self.node_id = -1
         self._client = client
         self._connect = connect or client.connect
@@ -57,6 +70,17 @@ class Coordinator:
         self._disconnect()
 
     @property
+    def group_id(self) -> str:
+        """The id of the group that is coordinated."""
+        assert self.kind is CoordinatorKind.GROUP
+        return self.key
+
+    @property
+    def subject(self) -> str:
+        """What is coordinated, for messages."""
+        return f"{_SUBJECTS[self.kind]} {self.key}"
+
+    @property
     def address(self) -> Address | None:
         """The address of the coordinator, while connected."""
         return None if self._connection is None else self._connection.address
@@ -64,6 +88,10 @@ class Coordinator:
     async def serves(self, api: Api[Any, Any]) -> bool:
         """Whether the coordinator supports this API."""
         return (await self._with_retries(self._connected)).serves(api)
+
+    async def feature_level(self, name: str) -> int:
+        """The finalized level of a feature of the cluster; 0 if it has none."""
+        return (await self._with_retries(self._connected)).feature_level(name)
 
     async def ask(
         self,
@@ -85,7 +113,7 @@ class Coordinator:
                 api, request, wait_seconds=wait_seconds, version_max=version_max
             )
             if (code := code_of(response)) in COORDINATOR_MOVED_ERRORS:
-                raise BrokerResponseError(f"group {self.group_id}", code)
+                raise BrokerResponseError(self.subject, code)
             return response
 
         return await self._with_retries(once)
@@ -121,11 +149,11 @@ class Coordinator:
 
     async def _find(self) -> tuple[int, Address]:
         connection = await self._client.any_broker()
-        request = FindCoordinatorRequest(key=self.group_id, keys=[self.group_id])
+        request = FindCoordinatorRequest(key=self.key, key_type=self.kind, keys=[self.key])
         response = await connection.ask(FIND_COORDINATOR, request)
         # Before v4, the response is about one key, in top-level fields.
         coordinator = response.coordinators[0] if response.coordinators else response
-        check(f"group {self.group_id}", coordinator.error_code, coordinator.error_message)
+        check(self.subject, coordinator.error_code, coordinator.error_message)
         return coordinator.node_id, Address(coordinator.host, coordinator.port)
 
     def _disconnect(self) -> None:

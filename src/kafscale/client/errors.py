@@ -1,8 +1,10 @@
 """Errors of the client, and retries of what failed with one that is retriable.
 
 KafscaleError
-├── UnreachableError       no broker is reachable, or the connection was lost before the response
-└── BrokerResponseError    a broker responded with an error; `error_code` is its code
+├── UnreachableError           no broker is reachable, or the connection was lost before a response
+├── BrokerResponseError        a broker responded with an error; `error_code` is its code
+│   └── ProducerFencedError    another producer uses the transactional id now; this one must stop
+└── AbortableTransactionError  the transaction failed: abort it, and then begin another
 """
 
 import asyncio
@@ -40,6 +42,17 @@ class BrokerResponseError(KafscaleError):
         return copy
 
 
+class ProducerFencedError(BrokerResponseError):
+    """Another producer with the same transactional id has taken over."""
+
+
+class AbortableTransactionError(KafscaleError):
+    """The transaction cannot be committed; its `__cause__` is the first error.
+
+    The producer remains usable after the transaction was aborted.
+    """
+
+
 def check(subject: str, code: int, message: str | None = None, *, hint: str = "") -> None:
     """Raise `BrokerResponseError` about `subject` unless the code is NONE."""
     if code != ErrorCode.NONE:
@@ -54,6 +67,7 @@ def is_retriable(error: KafscaleError) -> bool:
 
 
 RETRIES_COUNT_MAX: Final = 20
+FIRST_PAUSE_SECONDS: Final = 0.1
 RETRY_SECONDS_MAX: Final = 2.0
 
 Result = TypeVar("Result")
@@ -64,9 +78,11 @@ async def retry(
     task: Callable[[], Awaitable[Result]],
     should_retry: Callable[[KafscaleError], bool] = is_retriable,
     pause: Pause = asyncio.sleep,
+    *,
+    first_seconds: float = FIRST_PAUSE_SECONDS,
 ) -> Result:
     """Run a task until it succeeds; raise its error if it is not retriable or persists."""
-    backoff = Backoff(max_seconds=RETRY_SECONDS_MAX)
+    backoff = Backoff(first_seconds=first_seconds, max_seconds=RETRY_SECONDS_MAX)
     while True:
         try:
             return await task()

@@ -4,11 +4,14 @@ v10 of OffsetFetch and OffsetCommit, which use topic ids, is not used: users nam
 group may have offsets of deleted topics.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from kafscale.client.coordinator import Coordinator
-from kafscale.client.errors import check
+from kafscale.client.errors import BrokerResponseError, Pause, check, retry
+from kafscale.errors import KafscaleError
+from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
     OffsetCommitRequest,
@@ -38,19 +41,39 @@ class Committed(NamedTuple):
 
 
 async def committed(
-    coordinator: Coordinator, topic_partitions: Iterable[TopicPartition] | None = None
+    coordinator: Coordinator,
+    topic_partitions: Iterable[TopicPartition] | None = None,
+    *,
+    stable: bool = False,
+    pause: Pause = asyncio.sleep,
 ) -> dict[TopicPartition, Committed]:
-    """Fetch the committed offsets of these partitions, or of all."""
+    """Fetch the committed offsets of these partitions, or of all.
+
+    With `stable`, wait until no open transaction may change them.
+    """
     topics = (
         None
         if topic_partitions is None
         else [TopicToFetch(name=n, partitions=p) for n, p in by_topic(topic_partitions)]
     )
     group = GroupToFetch(group_id=coordinator.group_id, topics=topics)
-    request = OffsetFetchRequest(group_id=group.group_id, topics=topics, groups=[group])
-    response = await coordinator.ask(
-        OFFSET_FETCH, request, _fetch_code, version_max=VERSION_BY_NAME_MAX
+    request = OffsetFetchRequest(
+        group_id=group.group_id, topics=topics, groups=[group], require_stable=stable
     )
+
+    async def once() -> dict[TopicPartition, Committed]:
+        response = await coordinator.ask(
+            OFFSET_FETCH, request, _fetch_code, version_max=VERSION_BY_NAME_MAX
+        )
+        return _committed(coordinator, response)
+
+    return await (retry(once, _is_unstable, pause) if stable else once())
+
+
+def _committed(
+    coordinator: Coordinator, response: OffsetFetchResponse
+) -> dict[TopicPartition, Committed]:
+    """The offsets of a response; raises an error if it has one."""
     subject = f"group {coordinator.group_id}"
     check(subject, _fetch_code(response))
     offsets = {}
@@ -115,6 +138,13 @@ def by_topic(topic_partitions: Iterable[TopicPartition]) -> list[tuple[str, list
 def format_topic_partition(topic_partition: TopicPartition) -> str:
     topic, partition = topic_partition
     return f"topic {topic}, partition {partition}"
+
+
+def _is_unstable(error: KafscaleError) -> bool:
+    return (
+        isinstance(error, BrokerResponseError)
+        and error.error_code is ErrorCode.UNSTABLE_OFFSET_COMMIT
+    )
 
 
 def _fetch_code(response: OffsetFetchResponse) -> int:

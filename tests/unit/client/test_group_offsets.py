@@ -68,6 +68,25 @@ def test_errors_name_the_group_and_the_partition():
         asyncio.run(committed(ScriptedCoordinator(response)))
 
 
+def test_stable_offsets_are_waited_for():
+    unstable = FetchedPartition(
+        index=0, committed_offset=-1, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT
+    )
+    coordinator = ScriptedCoordinator(
+        OffsetFetchResponse(topics=[FetchedTopic(name="orders", partitions=[unstable])]),
+        OffsetFetchResponse(topics=TOPICS),
+    )
+    pauses = []
+
+    async def pause(seconds):
+        pauses.append(seconds)
+
+    offsets = asyncio.run(committed(coordinator, stable=True, pause=pause))
+    assert offsets["orders", 0].offset == 5
+    assert len(pauses) == 1
+    assert [each.require_stable for each in coordinator.requests] == [True, True]
+
+
 def test_commit_without_a_member_has_no_generation():
     ok = CommittedPartition(index=0)
     coordinator = ScriptedCoordinator(

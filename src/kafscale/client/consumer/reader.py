@@ -3,6 +3,7 @@
 Invariants:
 * Each partition is read in order, and no record twice.
 * At most one fetch per broker is in flight, for all partitions that it leads.
+* With READ_COMMITTED, no record of an open or aborted transaction is returned.
 
 Retriable errors (a broker restarts, a partition moves) are retried. If retention deletes records
 that were not read yet, reading continues at the new log start offset.
@@ -14,6 +15,7 @@ from typing import Final, NamedTuple
 
 from kafscale.aio.backoff import Backoff
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
+from kafscale.client.consumer.aborted_transactions import AbortedTransactions
 from kafscale.client.consumer.start_position import StartPosition, resolve_offset
 from kafscale.client.errors import (
     RETRIES_COUNT_MAX,
@@ -23,6 +25,7 @@ from kafscale.client.errors import (
     is_retriable,
 )
 from kafscale.client.group_offsets import by_topic, format_topic_partition
+from kafscale.client.isolation import IsolationLevel
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.fetch import (
@@ -57,13 +60,20 @@ class Reader:
     """A consumer of given partitions, without a group."""
 
     def __init__(
-        self, client: Client, topics: Sequence[str], *, follow: bool, notify: Callable[[str], None]
+        self,
+        client: Client,
+        topics: Sequence[str],
+        *,
+        follow: bool,
+        notify: Callable[[str], None],
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> None:
         """Without `follow`, reading stops at the end offsets at the time of `open`."""
         self._client = client
         self._names = list(dict.fromkeys(topics))
         self._follow = follow
         self._notify = notify
+        self._isolation = isolation
         self._topics: dict[str, TopicMetadata] = {}
         self._offsets: dict[TopicPartition, int] = {}
         self._ends: dict[TopicPartition, int] = {}
@@ -128,11 +138,13 @@ class Reader:
         topic = self._topics[name]
         firsts, ends = await asyncio.gather(
             self._client.offsets(topic, dict.fromkeys(indexes, EARLIEST_TIME)),
-            self._client.offsets(topic, dict.fromkeys(indexes, LATEST_TIME)),
+            self._client.offsets(topic, dict.fromkeys(indexes, LATEST_TIME), self._isolation),
         )
         at_times: dict[int, int] = {}
         if start.time_ms is not None:
-            at_times = await self._client.offsets(topic, dict.fromkeys(indexes, start.time_ms))
+            at_times = await self._client.offsets(
+                topic, dict.fromkeys(indexes, start.time_ms), self._isolation
+            )
         for index in indexes:
             at_time = at_times.get(index, -1)
             self._ends[name, index] = ends[index]
@@ -176,7 +188,11 @@ class Reader:
             for name, indexes in by_topic(topic_partitions)
         ]
         request = FetchRequest(
-            max_wait_ms=WAIT_MS, min_bytes=1, max_bytes=FETCH_BYTES_MAX, topics=topics
+            max_wait_ms=WAIT_MS,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES_MAX,
+            isolation_level=self._isolation.code,
+            topics=topics,
         )
         return await connection.ask(FETCH, request, wait_seconds=WAIT_MS / 1000)
 
@@ -224,6 +240,7 @@ class Reader:
         self, topic_partition: TopicPartition, fetched: FetchedPartition
     ) -> Iterator[Chunk]:
         """Yield the records that were not read yet, and advance the offset."""
+        aborted = AbortedTransactions(fetched.aborted_transactions)
         for part in fetched.records or ():
             for batch in split(part, partial_ok=True):
                 batch.verify_checksum()
@@ -232,7 +249,8 @@ class Reader:
                 if not self._follow:
                     end = min(end, self._ends[topic_partition])
                 self._offsets[topic_partition] = max(next_offset, batch.next_offset)
-                records = () if batch.is_control else iterate(batch)
+                is_hidden = aborted.contains(batch) or batch.is_control
+                records = () if is_hidden else iterate(batch)
                 unread = [each for each in records if next_offset <= each.offset < end]
                 yield Chunk(topic_partition, unread, max(next_offset, end))
 
@@ -240,7 +258,8 @@ class Reader:
         """Continue at the log start offset: earlier records were deleted."""
         topic, index = self._topics[topic_partition[0]], topic_partition[1]
         (first,) = (await self._client.offsets(topic, {index: EARLIEST_TIME})).values()
-        (end,) = (await self._client.offsets(topic, {index: LATEST_TIME})).values()
+        ends = await self._client.offsets(topic, {index: LATEST_TIME}, self._isolation)
+        (end,) = ends.values()
         offset = self._offsets[topic_partition]
         self._offsets[topic_partition] = min(max(offset, first), end)
         self._notify(

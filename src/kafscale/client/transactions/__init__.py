@@ -1,0 +1,1 @@
+"""Transactions: a producer whose records and consumed offsets become visible together."""
