@@ -34,6 +34,7 @@ from kafscale.cli.commands.produce import command as produce_command
 from kafscale.cli.commands.segment import command as segment_command
 from kafscale.cli.commands.spark import command as spark_command
 from kafscale.cli.commands.sql import command as sql_command
+from kafscale.cli.commands.transaction import command as transaction_command
 from kafscale.cli.connection import add_command_config_option
 from kafscale.cli.options import expand_option_groups
 from kafscale.cli.output import print_error, print_line
@@ -52,6 +53,7 @@ SUGGESTIONS = (
     ("kafscale consume orders", "print the records of a topic from the beginning"),
     ("kafscale consume orders -g billing", "consume as a member of a consumer group"),
     ("kafscale group describe billing", "show the offsets, lag and members of a group"),
+    ("kafscale transaction list", "list transactions; also describe, abort, find-hanging"),
     ("kafscale cluster status", "show all brokers, their state and partitions"),
     ('kafscale sql "select * from orders"', "query topics directly from object storage"),
     ("kafscale spark lake orders --to lake", "write a topic to a lake table, exactly once"),
@@ -110,6 +112,7 @@ app.add_typer(quota.app, name="quota")
 app.add_typer(segment_command.app, name="segment")
 app.add_typer(spark_command.app, name="spark")
 app.add_typer(topic.app, name="topic")
+app.add_typer(transaction_command.app, name="transaction")
 app.add_typer(user.app, name="user")
 expand_option_groups(app)
 add_command_config_option(app)

@@ -15,6 +15,7 @@ from kafscale.aio.clock import clock
 from kafscale.cli.commands.config import load_config
 from kafscale.cli.connection import BootstrapOption, create_client
 from kafscale.cli.options import Format, FormatOption
+from kafscale.client.isolation import IsolationLevel
 from kafscale.groups.assignors import Assignor
 
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ GroupOption = Annotated[
 ]
 AssignorOption = Annotated[
     Assignor, typer.Option("--assignor", help="Partition assignor of the group.")
+]
+IsolationOption = Annotated[
+    IsolationLevel,
+    typer.Option(
+        "--isolation-level", help="Whether records of open and aborted transactions are printed."
+    ),
 ]
 CountOption = Annotated[
     int | None,
@@ -82,6 +89,7 @@ def consume(
     assignor: AssignorOption = Assignor.RANGE,
     count_max: CountOption = None,
     no_follow: NoFollowOption = False,
+    isolation: IsolationOption = IsolationLevel.READ_UNCOMMITTED,
     form: FormatOption = Format.TEXT,
     show: ShowOption = "",
     template: TemplateOption = "",
@@ -118,7 +126,9 @@ def consume(
     names = list(dict.fromkeys(topics))
     formatter = _formatter(form, show, template)
     notify = partial(typer.echo, err=True)
-    request = ConsumeRequest(names, position, formatter, not no_follow, count_max, notify)
+    request = ConsumeRequest(
+        names, position, formatter, not no_follow, count_max, notify, isolation
+    )
     try:
         asyncio.run(_consume(create_client(bootstrap), request, partition, group, assignor))
     except (KeyboardInterrupt, asyncio.CancelledError):

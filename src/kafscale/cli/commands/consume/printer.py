@@ -22,6 +22,7 @@ from kafscale.client.consumer.start_position import StartPosition
 from kafscale.client.coordinator import Coordinator
 from kafscale.client.errors import retry
 from kafscale.client.group_offsets import by_topic, committed
+from kafscale.client.isolation import IsolationLevel
 from kafscale.groups.assignors import Assignor
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.text.topic_partition import TopicPartition
@@ -42,13 +43,14 @@ class ConsumeRequest(NamedTuple):
     follow: bool
     count_max: int | None
     notify: Callable[[str], None]
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
 
 
 async def print_partitions(
     client: Client, request: ConsumeRequest, partitions: Sequence[int]
 ) -> None:
     """Print records without a group: of these partitions of each topic, or of all."""
-    reader = Reader(client, request.topics, follow=request.follow, notify=request.notify)
+    reader = _reader(client, request, request.topics)
     topic_partitions = [(topic, each) for topic in request.topics for each in partitions]
     await reader.open(request.start, topic_partitions or None)
     printer = _Printer(request)
@@ -92,12 +94,21 @@ async def _open(
 ) -> Batches:
     """Read partitions from their committed offsets, or from the requested start without one."""
     topics = [name for name, _ in by_topic(topic_partitions)]
-    reader = Reader(client, topics, follow=request.follow, notify=request.notify)
-    commits = await committed(coordinator, topic_partitions) if topic_partitions else {}
+    reader = _reader(client, request, topics)
+    is_stable = request.isolation is IsolationLevel.READ_COMMITTED
+    commits = (
+        await committed(coordinator, topic_partitions, stable=is_stable) if topic_partitions else {}
+    )
     offsets = {topic_partition: each.offset for topic_partition, each in commits.items()}
     # Groups often rebalance because brokers restart, so leaders may be missing for a moment.
     await retry(lambda: reader.open(request.start, topic_partitions, offsets))
     return reader.batches()
+
+
+def _reader(client: Client, request: ConsumeRequest, topics: Sequence[str]) -> Reader:
+    return Reader(
+        client, topics, follow=request.follow, notify=request.notify, isolation=request.isolation
+    )
 
 
 async def partition_counts(client: Client, topics: Collection[str]) -> dict[str, int]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
+from kafscale.cli.commands.spark.options import IsolationOption
 from kafscale.cli.commands.spark.session import (
     PathOption,
     SparkOptions,
@@ -153,6 +154,7 @@ class Request:
             "--skip-lost", help="Continue if retention deleted records that were not read."
         ),
     ] = False
+    isolation_level: IsolationOption = "read_committed"
     once: Annotated[
         bool, typer.Option("--once", help="Exit after all existing records are written.")
     ] = False
@@ -201,6 +203,7 @@ class Request:
             granularity=TimeGranularity(self.partition_by) if self.partition_by else None,
             start=Start(self.start),
             fail_on_data_loss=not self.skip_lost,
+            is_committed=self.isolation_level == "read_committed",
             is_once=self.once,
             interval_ms=parse_option("--interval", self.interval, parse_duration),
             commit_bytes_max=parse_option("--commit-bytes", self.commit_bytes, parse_size),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -23,6 +23,12 @@ SegmentBytesOption = Annotated[
         metavar="SIZE",
         help="Target size of segments, at most 1Gi; by default segment.bytes of the topic.",
         show_default=False,
+    ),
+]
+IsolationOption = Annotated[
+    Literal["read_committed", "read_uncommitted"],
+    typer.Option(
+        "--isolation-level", help="Leave out records of open and aborted transactions, or read all."
     ),
 ]
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="Source topic.")]

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from kafscale.cli.commands.spark.options import (
+    IsolationOption,
     TargetArgument,
     TargetOptions,
     TopicArgument,
@@ -66,6 +67,7 @@ def replay(
     ending_offsets: EndingOption = "",
     partitioner: PartitionerOption = "keep",
     compression: CompressionOption = "lz4",
+    isolation_level: IsolationOption = "read_committed",
     path: PathOption = "",
     to: TargetOptions,
     spark: SparkOptions,
@@ -103,6 +105,7 @@ def replay(
         partitioner=partitioner,
         bounds={name: text for name, text in bounds.items() if text},
         codec=Codec[compression.upper()],
+        isolation=isolation_level,
         **settings_of_target,
     )
     run(

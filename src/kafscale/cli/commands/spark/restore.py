@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kafscale.cli.commands.spark.options import (
+    IsolationOption,
     TargetArgument,
     TargetOptions,
     TopicArgument,
@@ -41,14 +42,16 @@ def restore(
             show_default=False,
         ),
     ] = "",
+    isolation_level: IsolationOption = "read_committed",
     to: TargetOptions,
     spark: SparkOptions,
 ) -> None:
     """Restore a topic, as of a point in time, into a new topic.
 
-    All records up to the time are restored, with key, value, headers, timestamp and partition. The
-    job reads only the bucket: of a running cluster, of a backup, or of a deleted topic whose
-    objects still exist. After an interruption, run it again to continue.
+    All records up to the time are restored, with key, value, headers, timestamp and partition; by
+    default without those of transactions that were aborted or are still open. The job reads only
+    the bucket: of a running cluster, of a backup, or of a deleted topic whose objects still exist.
+    After an interruption, run it again to continue.
 
     \b
     kafscale spark restore orders orders-restored --as-of 2026-01-31T12:00:00Z
@@ -67,6 +70,7 @@ def restore(
         target=target,
         until_ms=until_ms,
         end_offsets=offsets,
+        is_committed=isolation_level == "read_committed",
         **settings_of_target,
     )
     run(

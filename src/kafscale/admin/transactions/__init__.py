@@ -1,0 +1,1 @@
+"""Transactions: list, describe and abort them, and find hanging ones."""
