@@ -23,7 +23,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kafscale.admin import jobs
 from kafscale.aio.clock import clock
-from kafscale.console.api import access, brokers, etcd, groups, messages, overview, pipeline, topics
+from kafscale.console.api import (
+    access,
+    brokers,
+    etcd,
+    groups,
+    messages,
+    overview,
+    pipeline,
+    topics,
+    transactions,
+)
 from kafscale.console.api.route import ApiContext, ApiRequest, JobRunCache, Route
 from kafscale.console.http import requests, responses
 from kafscale.console.http.auth import Authenticator
@@ -51,6 +61,7 @@ ALL_ROUTES: Final[tuple[Route, ...]] = (
     *topics.ROUTES,
     *messages.ROUTES,
     *groups.ROUTES,
+    *transactions.ROUTES,
     *access.ROUTES,
     *pipeline.ROUTES,
     *etcd.ROUTES,

@@ -23,6 +23,7 @@ from kafscale.errors import ConfigError
 from kafscale.mcp.cluster_tools import ClusterTools
 from kafscale.mcp.tool import Tool
 from kafscale.mcp.topic_tools import TopicTools
+from kafscale.mcp.transaction_tools import TransactionTools
 from kafscale.mcp.writing_tools import WritingTools
 from kafscale.net.asgi_server import AsgiServer, RequestTimeoutProtocol, listen
 
@@ -44,7 +45,11 @@ LOCAL: Final = ("127.0.0.1", "localhost", "[::1]")
 
 def tools(connections: ClusterConnections, *, allow_writes: bool) -> tuple[Tool, ...]:
     """The read-only tools, and the writing tools if allowed."""
-    read_tools = (*ClusterTools(connections).all(), *TopicTools(connections).all())
+    read_tools = (
+        *ClusterTools(connections).all(),
+        *TopicTools(connections).all(),
+        *TransactionTools(connections).all(),
+    )
     return (*read_tools, *WritingTools(connections).all()) if allow_writes else read_tools
 
 

@@ -15,6 +15,7 @@ from kafscale.admin.messages.codecs import from_config
 from kafscale.admin.messages.produce import NewRecord, PayloadInput, produce
 from kafscale.admin.topics import configs as topics_configs
 from kafscale.admin.topics import describe, topics
+from kafscale.admin.transactions import transactions
 from kafscale.aio.clock import clock
 from kafscale.errors import InvalidRequestError
 from kafscale.mcp.tool import Data, Tool, bounded, to_json
@@ -40,6 +41,7 @@ class WritingTools:
                 is_destructive=True,
             ),
             Tool(self.delete_group, "Delete a consumer group", is_write=True, is_destructive=True),
+            Tool(self.abort_transaction, "Abort a transaction", is_write=True, is_destructive=True),
             Tool(self.flush_topic, "Flush a topic to segments", is_write=True),
         )
 
@@ -125,6 +127,13 @@ class WritingTools:
             await groups.delete_one(client, group)
         return {"deleted": group}
 
+    async def abort_transaction(self, transactional_id: str, confirm: str) -> Data:
+        """Abort an open transaction and fence its producer; `confirm` repeats its id."""
+        _confirm(transactional_id, confirm, "abort the transaction of")
+        async with self._connections.client() as client:
+            before = await transactions.abort(client, transactional_id)
+        return {"transactionalId": transactional_id, "stateBefore": before.state}
+
     async def flush_topic(self, topic: str) -> Data:
         """Write segments of everything that is only in the write-ahead log of a topic."""
         await describe.describe_topic(self._connections, topic)
@@ -133,6 +142,6 @@ class WritingTools:
         return {"topic": topic, **bounded("partitions", msgspec.to_builtins(flushed))}
 
 
-def _confirm(name: str, confirm: str) -> None:
+def _confirm(name: str, confirm: str, action: str = "delete") -> None:
     if confirm != name:
-        raise InvalidRequestError(f"to delete {name}, repeat its name as `confirm`")
+        raise InvalidRequestError(f"to {action} {name}, repeat its name as `confirm`")

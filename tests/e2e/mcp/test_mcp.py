@@ -32,6 +32,8 @@ LOOKING = {
     "describe_group",
     "consumer_lag",
     "peek_messages",
+    "list_transactions",
+    "find_hanging_transactions",
 }
 CHANGING = {
     "create_topic",
@@ -41,6 +43,7 @@ CHANGING = {
     "produce_message",
     "reset_offsets",
     "delete_group",
+    "abort_transaction",
     "flush_topic",
 }
 
@@ -94,7 +97,7 @@ def test_only_read_tools_are_listed_unless_writes_are_allowed(
     assert set(more) == LOOKING | CHANGING
     assert not any(more[name].annotations.read_only_hint for name in CHANGING)
     destroying = {name for name, tool in more.items() if tool.annotations.destructive_hint}
-    assert destroying == {"delete_topic", "delete_group", "reset_offsets"}
+    assert destroying == {"delete_topic", "delete_group", "reset_offsets", "abort_transaction"}
 
 
 def test_write_tool_is_rejected_without_permission(client: McpClient) -> None:
@@ -181,6 +184,30 @@ def test_writing_tools(writing_client: McpClient) -> None:
     writing_client.call("delete_topic", topic="letters", confirm="letters")
     writing_client.call("reset_offsets", group="gone", topic="orders", to="latest", execute=True)
     writing_client.call("delete_group", group="gone", confirm="gone")
+
+
+def test_transactions_are_listed_and_aborted(
+    broker: BrokerProcess, client: McpClient, writing_client: McpClient
+) -> None:
+    producer = Producer({"bootstrap.servers": broker.address, "transactional.id": "checkout"})
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    producer.produce("ledger", "lost", partition=0)
+    assert producer.flush(10) == 0
+    (listed,) = client.call("list_transactions", search="CHECK", only_open=True)["transactions"]
+    assert (listed["transactionalId"], listed["state"]) == ("checkout", "Ongoing")
+    assert listed["topics"] == [{"topic": "ledger", "partitions": [0]}]
+    assert "repeat" in writing_client.call_error(
+        "abort_transaction", transactional_id="checkout", confirm="yes"
+    )
+    aborted = writing_client.call(
+        "abort_transaction", transactional_id="checkout", confirm="checkout"
+    )
+    assert aborted["stateBefore"] == "Ongoing"
+    wait_until(
+        lambda: client.call("list_transactions", only_open=True)["total"] == 0, "the abort's end"
+    )
+    writing_client.call("delete_topic", topic="ledger", confirm="ledger")
 
 
 def test_unreachable_cluster_is_reported(broker: BrokerProcess) -> None:

@@ -33,6 +33,7 @@ def test_writing_tools_need_permission():
         "delete_topic",
         "delete_group",
         "reset_offsets",
+        "abort_transaction",
     }
 
 

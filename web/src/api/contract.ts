@@ -722,3 +722,74 @@ export interface DeleteTopic {
   /** The name of the topic, entered again. */
   confirm: string;
 }
+
+export interface TopicPartitions {
+  topic: string;
+  partitions: number[];
+}
+
+/** A transaction that no coordinator will end, in one partition. */
+export interface HangingTransaction {
+  topic: string;
+  partition: number;
+  startOffset: number;
+  producerId: number;
+  producerEpoch: number;
+  /** null if no transactional id has this producer now. */
+  transactionalId: string | null;
+  lastWrittenMs: number | null;
+}
+
+/** A producer that has written to a partition. */
+export interface PartitionProducer {
+  topic: string;
+  partition: number;
+  producerId: number;
+  producerEpoch: number;
+  lastSequence: number | null;
+  lastTimestampMs: number | null;
+  /** Of its last marker in the partition. */
+  coordinatorEpoch: number | null;
+  /** Of its open transaction. */
+  transactionStartOffset: number | null;
+}
+
+/** A transactional id, and its open or last transaction. */
+export interface Transaction {
+  transactionalId: string;
+  state: string;
+  /** The id of the broker that coordinates it. */
+  coordinator: number;
+  producerId: number;
+  producerEpoch: number;
+  timeoutMs: number;
+  /** null if no transaction is open. */
+  startedMs: number | null;
+  /** The partitions of the open transaction. */
+  topics: TopicPartitions[];
+}
+
+export interface TransactionQuery {
+  search?: string;
+  state?: string;
+  page?: number;
+  size?: number;
+}
+
+export interface TransactionPage {
+  total: number;
+  page: number;
+  size: number;
+  items: Transaction[];
+}
+
+export interface AbortTransaction {
+  /** The transactional id. */
+  confirm: string;
+}
+
+export interface AbortHanging {
+  topic: string;
+  partition: number;
+  startOffset: number;
+}

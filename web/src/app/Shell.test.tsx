@@ -13,7 +13,7 @@ it("links to every page and marks the current one", async () => {
   renderApp("/brokers");
   const pages = await screen.findByRole("navigation", { name: "Pages" });
   const links = within(pages).getAllByRole("link").slice(1);
-  expect(links.map((link) => link.textContent)).toEqual(["Overview", "Topics", "Consumer groups", "Brokers", "Data pipeline", "Metadata", "Access"]);
+  expect(links.map((link) => link.textContent)).toEqual(["Overview", "Topics", "Consumer groups", "Transactions", "Brokers", "Data pipeline", "Metadata", "Access"]);
   expect(links.filter((link) => link.getAttribute("aria-current") === "page").map((link) => link.textContent)).toEqual(["Brokers"]);
   await expectAccessible();
 });

@@ -25,6 +25,7 @@ export const routes: RouteObject[] = [
               { path: "topics/:name/messages", lazy: async () => ({ Component: (await import("../pages/messages/MessagesPage")).MessagesPage }) },
               { path: "groups", lazy: async () => ({ Component: (await import("../pages/groups/GroupsPage")).GroupsPage }) },
               { path: "groups/:name", lazy: async () => ({ Component: (await import("../pages/group/GroupPage")).GroupPage }) },
+              { path: "transactions", lazy: async () => ({ Component: (await import("../pages/transactions/TransactionsPage")).TransactionsPage }) },
               { path: "access", lazy: async () => ({ Component: (await import("../pages/access/AccessPage")).AccessPage }) },
               { path: "pipeline", lazy: async () => ({ Component: (await import("../pages/pipeline/PipelinePage")).PipelinePage }) },
               { path: "etcd", lazy: async () => ({ Component: (await import("../pages/etcd/EtcdPage")).EtcdPage }) },

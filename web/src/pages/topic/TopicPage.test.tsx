@@ -125,6 +125,18 @@ describe("consumers", () => {
   });
 });
 
+describe("producers", () => {
+  it("are listed with their open transactions", async () => {
+    const producer = { topic: "orders", partition: 2, producerId: 4000, producerEpoch: 7, lastSequence: 11, lastTimestampMs: Date.now() - 60_500, coordinatorEpoch: 1, transactionStartOffset: 1042 };
+    const idle = { ...producer, partition: 10, lastSequence: null, coordinatorEpoch: null, transactionStartOffset: null };
+    fakeServer({ "GET /topics/orders": DETAIL, "GET /topics/orders/producers": [idle, producer] });
+    renderApp("/topics/orders?part=producers");
+    const rows = within(await screen.findByRole("table", { name: "Producers" })).getAllByRole("row");
+    expect(rows.slice(1).map((row) => row.textContent)).toEqual(["240007111 min ago1,042", "1040007–1 min ago–"]);
+    await expectAccessible();
+  });
+});
+
 describe("configs", () => {
   const configs = [
     config("retention.ms"),

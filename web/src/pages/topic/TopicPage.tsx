@@ -3,6 +3,7 @@ import { useParams, useSearchParams } from "react-router";
 import { ConfigsPart } from "./ConfigsPart";
 import { ConsumersPart } from "./ConsumersPart";
 import { PartitionsPart } from "./PartitionsPart";
+import { ProducersPart } from "./ProducersPart";
 import { SegmentsPart } from "./SegmentsPart";
 import { TopicFrame } from "./TopicFrame";
 import { isPart } from "./TopicParts";
@@ -20,6 +21,8 @@ export function TopicPage() {
             return <SegmentsPart detail={detail} />;
           case "consumers":
             return <ConsumersPart name={name} />;
+          case "producers":
+            return <ProducersPart name={name} />;
           case "configs":
             return <ConfigsPart name={name} />;
           default:

@@ -8,6 +8,7 @@ export const TOPIC_PARTS = {
   messages: "Messages",
   segments: "Segments",
   consumers: "Consumers",
+  producers: "Producers",
   configs: "Configuration",
 } as const;
 
