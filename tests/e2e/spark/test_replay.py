@@ -1,6 +1,9 @@
 """Tests of the replay job: filters, transforms, faults and repeated runs."""
 
+import sys
+import time
 from itertools import count
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +14,11 @@ from kafscale.spark.jobs.replay import job
 from kafscale.spark.jobs.replay.progress import SOURCE_HEADER, format_source
 from kafscale.spark.read.location import Location
 from services.broker import BrokerProcess
-from services.kafka_records import Sent, create, produce, read
+from services.kafka_records import Sent, count_offsets, create, produce, read
 from services.killed_process import kill_at_step
 from services.replaying import every, odd, replay_without_spark
 from services.selection import long_except
+from services.spark_driver import SparkDriver
 
 START_MS = 1_700_000_000_000
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -177,6 +181,35 @@ def test_replay_rejects_itself_and_fewer_partitions(settings):
 
 
 # --- on Spark -------------------------------------------------------------------------------------
+
+
+def slowly(records):
+    """Give a test time to kill the task between two batches."""
+    time.sleep(0.2)
+    return records
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("seed", "kills"), [(1, 3), pytest.param(2, 12, marks=pytest.mark.long)])
+def test_replay_with_killed_drivers_and_workers(broker, tmp_path, seed, kills):
+    name = f"killed-{next(numbers)}"
+    create(broker.address, name, 2, retention_ms="-1")
+    sent = [Sent(n % 2, b"%d" % n, b"value", START_MS) for n in range(10_000)]
+    produce(broker.address, name, sent)
+    command = [sys.executable, "-m", "kafscale", "spark", "replay", name, f"{name}-copy"]
+    command += ["--path", str(broker.data), "--bootstrap-server", broker.address]
+    command += ["--function", f"{__name__}:slowly", "--conf", "spark.driver.memory=1g"]
+    command += ["--conf", "spark.sql.execution.arrow.maxRecordsPerBatch=200"]
+    with SparkDriver([*command, "--master", "local[2,4]"], tmp_path / "driver.log") as driver:
+        driver.kill_repeatedly(
+            kills, Random(seed), lambda: count_offsets(broker.address, f"{name}-copy")
+        )
+        driver.finish()
+        assert driver.starts > 1
+    found = read(broker.address, f"{name}-copy")
+    assert {index: [each.key for each in records] for index, records in found.items()} == {
+        index: [each.key for each in sent if each.partition == index] for index in range(2)
+    }
 
 
 def test_sql_transform(broker, settings, spark):

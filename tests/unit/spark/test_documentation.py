@@ -6,16 +6,21 @@ from pathlib import Path
 import pytest
 
 from kafscale.cli.commands.spark.command import app
-from kafscale.spark.source.options import NAMES
+from kafscale.spark.sink import options as sink
+from kafscale.spark.source import options as source
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "spark.md").read_text()
 
 
-def test_docs_list_exactly_the_source_options():
-    rows = re.findall(r"^\| (`.+?`) \|", PAGE, re.MULTILINE)
+@pytest.mark.parametrize(
+    ("section", "names"), [("Reading topics", source.NAMES), ("Writing topics", sink.NAMES)]
+)
+def test_docs_list_exactly_the_options(section, names):
+    text = PAGE.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.+?`) \|", text, re.MULTILINE)
     documented = {name for row in rows for name in re.findall(r"`([\w.]+)`", row)}
-    assert documented == NAMES
+    assert documented == names
 
 
 def test_docs_list_exactly_the_jobs():

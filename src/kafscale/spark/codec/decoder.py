@@ -28,6 +28,7 @@ from kafscale.records import (
 from kafscale.records.record import RECORD_BYTES_MIN
 from kafscale.spark.codec import decoder_arrays as arrays
 from kafscale.spark.codec import decoder_kernel as kernel
+from kafscale.spark.codec.aborted_batches import NONE_ABORTED, AbortedBatches
 from kafscale.spark.codec.columns import ALL_WITH_HEADERS, Columns
 from kafscale.spark.codec.decoder_input import (
     SelectedBatches,
@@ -95,17 +96,26 @@ class Decoder:
         end_offset: int,
         *,
         since_ms: int | None = None,
+        aborted: AbortedBatches = NONE_ABORTED,
         part_bytes: int = PART_BYTES,
         is_verified: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """Decode into several Arrow batches, none of which is empty.
+        """Decode into several Arrow batches, none of which is empty; skip aborted batches.
 
         An Arrow batch ends as soon as it holds `part_bytes` of decompressed records, so its memory
         is bounded by that and one record batch. Checksums are not compared again if
         `is_verified`.
         """
         selection = _Selection(key, topic, partition, start_offset, end_offset)
-        selected = select(key, batches, start_offset, end_offset, since_ms, is_verified=is_verified)
+        selected = select(
+            key,
+            batches,
+            start_offset,
+            end_offset,
+            since_ms,
+            aborted=aborted,
+            is_verified=is_verified,
+        )
         payloads: list[memoryview] = []
         start = size_bytes = 0
         for end, payload in enumerate(self._payloads(key, selected), 1):

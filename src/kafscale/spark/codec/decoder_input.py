@@ -25,6 +25,7 @@ from kafscale.records.batch import (
 )
 from kafscale.records.checksum import crc32c
 from kafscale.records.compression import CODEC_MASK
+from kafscale.spark.codec.aborted_batches import NONE_ABORTED, AbortedBatches
 from kafscale.spark.codec.decoder_kernel import BATCH
 
 _HEADER: Final = np.dtype(
@@ -60,11 +61,13 @@ def select(
     end_offset: int,
     since_ms: int | None,
     *,
+    aborted: AbortedBatches = NONE_ABORTED,
     is_verified: bool = False,
 ) -> SelectedBatches:
     """Verify the batches of an object, and select those with records in the range.
 
-    `is_verified` means that the caller has compared the checksums.
+    Control batches and aborted ones are left out. `is_verified` means that the caller has compared
+    the checksums.
     """
     joined = b"".join([batch.buffer[:HEADER_BYTES] for batch in batches])
     headers = np.frombuffer(pa.py_buffer(joined), _HEADER)
@@ -73,6 +76,8 @@ def select(
     last_offsets = base_offsets + headers["last_offset_delta"]
     is_selected = (base_offsets < end_offset) & (last_offsets >= start_offset)
     is_selected &= headers["attributes"] & CONTROL_BIT == 0
+    if aborted:
+        is_selected &= ~aborted.mask(headers["attributes"], headers["producer_id"], last_offsets)
     if since_ms is not None:
         is_selected &= headers["max_timestamp_ms"] >= since_ms
     return SelectedBatches(

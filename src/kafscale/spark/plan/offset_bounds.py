@@ -135,7 +135,10 @@ def resolve(
     side: Side,
     search: TimestampSearch,
 ) -> Offsets:
-    """Resolve a bound to an offset in each partition."""
+    """Resolve a bound to an offset in each partition.
+
+    A named offset may lie after the end that readers of committed records see.
+    """
     match bound:
         case GlobalOffset(offset):
             return {
@@ -183,11 +186,11 @@ def _absolute(offset: int, partition: PartitionOffsets) -> int:
 
 def _in_range(side: Side, offset: int, partition: PartitionOffsets) -> int:
     offset = _absolute(offset, partition)
-    nearest = min(max(offset, partition.start_offset), partition.end_offset)
+    nearest = min(max(offset, partition.start_offset), partition.high_watermark)
     if offset != nearest and not side.clips:
         raise OffsetOutOfRangeError(
             f"{side.name}Offsets: {partition.topic}/{partition.partition} has no offset {offset}, "
-            f"only offsets from {partition.start_offset} to {partition.end_offset}; "
+            f"only offsets from {partition.start_offset} to {partition.high_watermark}; "
             "set failOnDataLoss=false to use the nearest one"
         )
     return nearest

@@ -16,12 +16,15 @@ Pure: `read.bucket_listing` lists and reads objects.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from operator import attrgetter
 from typing import Final
 
 import msgspec
 
+from kafscale.spark.plan.transactions import overlapping
 from kafscale.storage.formats import segment
+from kafscale.storage.log.state.transactions import TransactionSpans
 from kafscale.storage.topic_catalog import CatalogTopic
 from kafscale.text.topic_partition import TopicPartition
 
@@ -43,6 +46,8 @@ class Extent(msgspec.Struct, frozen=True, gc=False):
     """The greatest timestamp of the records, if known without further reads."""
     is_cut: bool = False
     """Whether the bytes also hold later offsets."""
+    is_transactional: bool = False
+    """Whether batches of transactions may be in the bytes; unknown for segments."""
 
     @property
     def segment_bytes(self) -> int:
@@ -61,6 +66,7 @@ class WalRun(msgspec.Struct, frozen=True, gc=False):
     last_offset: int
     max_timestamp_ms: int
     modified_ms: int
+    is_transactional: bool = False
 
 
 class PartitionOffsets(msgspec.Struct, frozen=True):
@@ -72,6 +78,27 @@ class PartitionOffsets(msgspec.Struct, frozen=True):
     end_offset: int
     extents: tuple[Extent, ...] = ()
     """Ascending, without overlaps."""
+    withheld_count: int = 0
+    """How many durable offsets follow the end; the first of them is in an open transaction."""
+    has_rolled_transactions: bool = False
+    """Whether segments have batches of transactions."""
+    aborted: TransactionSpans | None = None
+    """The aborted transactions of the offsets that are to be read."""
+
+    @property
+    def high_watermark(self) -> int:
+        return self.end_offset + self.withheld_count
+
+    @property
+    def has_transactions(self) -> bool:
+        wal = takewhile(attrgetter("is_wal"), reversed(self.extents))
+        return self.has_rolled_transactions or any(extent.is_transactional for extent in wal)
+
+    def aborted_between(self, start_offset: int, end_offset: int) -> TransactionSpans | None:
+        """Return the aborted transactions that touch these offsets."""
+        if self.aborted is None or not len(self.aborted):
+            return None
+        return overlapping(self.aborted, start_offset, end_offset)
 
     def extents_between(self, start_offset: int, end_offset: int) -> list[Extent]:
         """Return the extents of these offsets, clipped to them; byte ranges stay whole."""
@@ -121,6 +148,7 @@ def build(
     *,
     start_offset: int = 0,
     allow_gaps: bool = False,
+    has_rolled_transactions: bool = False,
 ) -> tuple[PartitionOffsets, bool]:
     """Build the map of a partition; also return whether offsets after a gap were left out.
 
@@ -152,9 +180,16 @@ def build(
                 run.length,
                 is_wal=True,
                 max_timestamp_ms=run.max_timestamp_ms,
+                is_transactional=run.is_transactional,
             )
         )
     first = extents[0].start_offset if extents else 0
     start = max(first, start_offset)
-    partition = PartitionOffsets(*topic_partition, start, max(end or 0, start), tuple(extents))
+    partition = PartitionOffsets(
+        *topic_partition,
+        start,
+        max(end or 0, start),
+        tuple(extents),
+        has_rolled_transactions=has_rolled_transactions,
+    )
     return partition, has_gap

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from kafscale.spark.plan.offset_map import Extent, OffsetMap, PartitionOffsets
+from kafscale.storage.log.state.transactions import TransactionSpans
 
 TASK_BYTES: Final = 128 * 1024 * 1024
 """The approximate maximum that one task reads; the size of Spark's own file splits."""
@@ -46,10 +47,30 @@ class Slice(msgspec.Struct, frozen=True):
     end_offset: int
     extents: tuple[Extent, ...]
     since_ms: int | None = None
+    aborted: TransactionSpans | None = None
+    """The aborted transactions that touch these offsets, for readers of committed records."""
 
     @property
     def count(self) -> int:
         return self.end_offset - self.start_offset
+
+    @classmethod
+    def of(
+        cls,
+        partition: PartitionOffsets,
+        start_offset: int,
+        end_offset: int,
+        since_ms: int | None = None,
+    ) -> "Slice":
+        return cls(
+            partition.topic,
+            partition.partition,
+            start_offset,
+            end_offset,
+            tuple(partition.extents_between(start_offset, end_offset)),
+            since_ms,
+            partition.aborted_between(start_offset, end_offset),
+        )
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -98,8 +119,7 @@ def _split(
 ) -> Iterator[Slice]:
     """Split a range into slices within the limits."""
     for start, end in _split_points(range_, partition, task_bytes, max_records):
-        extents = tuple(partition.extents_between(start, end))
-        yield Slice(range_.topic, range_.partition, start, end, extents, range_.since_ms)
+        yield Slice.of(partition, start, end, range_.since_ms)
 
 
 def _split_points(

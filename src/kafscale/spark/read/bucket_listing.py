@@ -5,22 +5,25 @@ after that: records that are trimmed from the WAL in between were rolled into a 
 the segment listing shows them. In a fenced stream all objects below the fence are acknowledged; in
 a live stream, those below the first missing sequence number. Their records are durable.
 
-A topic that was deleted and created again has another id and another directory. The catalog says
-which topic is the current one. An id that it lists neither as current nor as deleted is newer than
-the catalog. Of a topic that it does not list, the id and the directory that were written last
-count.
+Of several topics of one name the current one is listed: see `current_topics`.
+
+For readers of committed records, `transactions` then finds where partitions end.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from kafscale.aio.gather import map_limited
-from kafscale.errors import ObjectNotFoundError
-from kafscale.spark.plan.offset_map import OffsetMap, WalRun, build
+from kafscale.errors import DamagedObjectError, ObjectNotFoundError
+from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets, WalRun, build
+from kafscale.spark.plan.task_planner import OffsetRange
+from kafscale.spark.read.current_topics import WalRuns, current_runs, newer_topics, without_deleted
+from kafscale.spark.read.transactions import TransactionReader
 from kafscale.storage import topic_catalog
 from kafscale.storage.bucket import (
     READS_MAX,
@@ -30,6 +33,7 @@ from kafscale.storage.bucket import (
     read_wal_ranges,
 )
 from kafscale.storage.formats import object_keys, wal_object
+from kafscale.storage.log.state.transactions import TransactionSpans
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectInfo, ObjectStore
 from kafscale.storage.topic_catalog import Catalog, CatalogTopic
@@ -47,8 +51,6 @@ ATTEMPTS_MAX: Final = 5
 _Segments = dict[TopicPartition, list[tuple[str, int, int]]]
 """Key, base offset and size of the segments of each partition, ascending."""
 
-_WalRuns = dict[TopicPartition, list[WalRun]]
-
 
 class _TopicListing(msgspec.Struct, frozen=True):
     """What the listing of topics shows."""
@@ -56,6 +58,8 @@ class _TopicListing(msgspec.Struct, frozen=True):
     segments: _Segments
     with_log_start: list[tuple[str, int]]
     """The topic directories and partitions that have a log start object."""
+    with_transactions: set[TopicPartition]
+    """The partitions whose segments have batches of transactions."""
 
 
 class _DirectoryListing(msgspec.Struct):
@@ -65,6 +69,7 @@ class _DirectoryListing(msgspec.Struct):
         default_factory=lambda: defaultdict(list)
     )
     with_log_start: list[int] = []
+    with_transactions: list[int] = []
     modified_ms: int = 0
 
     def add_segment(self, ref: object_keys.SegmentRef, item: ObjectInfo) -> None:
@@ -79,32 +84,133 @@ class BucketLister:
         self._blocking = store
         self._namespace = namespace
         self._footers: dict[str, list[wal_object.Range]] = {}
+        self._transactions = TransactionReader()
 
     def list(
         self,
         topics: Collection[str] | None = None,
         matches: Callable[[str], bool] = lambda _topic: True,
+        *,
+        committed: bool = False,
     ) -> OffsetMap:
-        """Return the offset map of the named topics, or of all topics that `matches` accepts."""
+        """Return the offset map of the named topics, or of all topics that `matches` accepts.
+
+        With `committed`, partitions end at their last stable offsets.
+        """
         names = None if topics is None else frozenset(topics)
         accepts = matches if names is None else names.__contains__
-        return self._blocking.run(lambda store: self._list_with_retries(store, names, accepts))
+        return self._blocking.run(
+            lambda store: self._list_with_retries(store, names, accepts, committed=committed)
+        )
+
+    def load_aborted(
+        self, offset_map: OffsetMap, ranges: Iterable[OffsetRange], *, with_open: bool = False
+    ) -> OffsetMap:
+        """Add the aborted transactions of the ranges, for readers of committed records.
+
+        With `with_open`, open transactions count as aborted.
+        """
+        bounds: dict[TopicPartition, tuple[int, int]] = {}
+        for each in ranges:
+            key = each.topic, each.partition
+            if offset_map.partitions[key].has_transactions:
+                start, end = bounds.get(key, (each.start_offset, each.end_offset))
+                bounds[key] = min(start, each.start_offset), max(end, each.end_offset)
+        if not bounds:
+            return offset_map
+        loaded = self._blocking.run(
+            lambda store: self._load(store, offset_map, bounds, with_open=with_open)
+        )
+        return msgspec.structs.replace(offset_map, partitions={**offset_map.partitions, **loaded})
+
+    def open_producers(
+        self, offset_map: OffsetMap, starts: Mapping[TopicPartition, Iterable[int]]
+    ) -> dict[TopicPartition, dict[int, tuple[int, ...]]]:
+        """Return the producers with an open transaction at the beginnings of segments."""
+
+        async def find(store: ObjectStore) -> dict[TopicPartition, dict[int, tuple[int, ...]]]:
+            return {
+                key: {
+                    start: await self._transactions.open_producers(
+                        store, offset_map.partitions[key], start
+                    )
+                    for start in offsets
+                }
+                for key, offsets in starts.items()
+                if offset_map.partitions[key].has_rolled_transactions
+            }
+
+        return self._blocking.run(find)
+
+    async def _load(
+        self,
+        store: ObjectStore,
+        offset_map: OffsetMap,
+        bounds: Mapping[TopicPartition, tuple[int, int]],
+        *,
+        with_open: bool,
+    ) -> dict[TopicPartition, PartitionOffsets]:
+        async def load(key: TopicPartition) -> PartitionOffsets:
+            partition = offset_map.partitions[key]
+            spans = await self._aborted(store, partition, *bounds[key], with_open=with_open)
+            return msgspec.structs.replace(partition, aborted=spans)
+
+        return dict(zip(bounds, await map_limited(load, bounds, READS_MAX), strict=True))
+
+    async def _aborted(
+        self,
+        store: ObjectStore,
+        partition: PartitionOffsets,
+        from_offset: int,
+        to_offset: int,
+        *,
+        with_open: bool,
+    ) -> TransactionSpans:
+        """Read aborted transactions; list the partition again if its objects were replaced."""
+        names = frozenset([partition.topic])
+        for attempts_left in reversed(range(ATTEMPTS_MAX)):
+            try:
+                return await self._transactions.aborted(
+                    store, partition, from_offset, to_offset, with_open=with_open
+                )
+            except (ObjectNotFoundError, DamagedObjectError):
+                if not attempts_left:
+                    raise
+            listing, _ = await self._list_once(store, names, names.__contains__, allow_gaps=True)
+            partition = listing.partitions.get((partition.topic, partition.partition), partition)
+        raise AssertionError("the last attempt raises")
 
     async def _list_with_retries(
-        self, store: ObjectStore, names: frozenset[str] | None, matches: Callable[[str], bool]
+        self,
+        store: ObjectStore,
+        names: frozenset[str] | None,
+        matches: Callable[[str], bool],
+        *,
+        committed: bool,
     ) -> OffsetMap:
         for attempts_left in reversed(range(ATTEMPTS_MAX)):
             try:
                 listing, gaps = await self._list_once(
                     store, names, matches, allow_gaps=not attempts_left
                 )
-            except ObjectNotFoundError:
+                if committed:
+                    listing = await self._to_committed(store, listing)
+            except (ObjectNotFoundError, DamagedObjectError):
                 if not attempts_left:
                     raise
                 continue
             if not gaps:
                 break
         return listing
+
+    async def _to_committed(self, store: ObjectStore, listing: OffsetMap) -> OffsetMap:
+        """Let all partitions end at their last stable offsets."""
+        self._transactions.keep(listing.partitions.values())
+        partitions = await map_limited(
+            partial(self._transactions.committed, store), listing.partitions.values(), READS_MAX
+        )
+        named = dict(zip(listing.partitions, partitions, strict=True))
+        return msgspec.structs.replace(listing, partitions=named)
 
     async def _list_once(
         self,
@@ -116,10 +222,10 @@ class BucketLister:
     ) -> tuple[OffsetMap, int]:
         published, catalog_ms = await _read_catalog(store, self._namespace)
         deleted_ids = published.deleted_ids
-        all_runs = _without(deleted_ids, await self._list_wal(store, matches))
+        all_runs = without_deleted(deleted_ids, await self._list_wal(store, matches))
         listed = {topic.name: topic for topic in published.topics if matches(topic.name)}
-        catalog = listed | _newer_topics(listed, catalog_ms, all_runs)
-        runs = _current_runs(all_runs, catalog)
+        catalog = listed | newer_topics(listed, catalog_ms, all_runs)
+        runs = current_runs(all_runs, catalog)
         prefixes = self._segment_prefixes(names, catalog, runs)
         listings = await self._list_segments(store, prefixes, matches)
         listing = _current_listing(listings, catalog, deleted_ids)
@@ -140,13 +246,14 @@ class BucketLister:
                 runs.get(topic_partition, ()),
                 start_offset=starts.get(topic_partition, 0),
                 allow_gaps=allow_gaps,
+                has_rolled_transactions=topic_partition in listing.with_transactions,
             )
             gaps += has_gap
         return OffsetMap(partitions, catalog), gaps
 
     # --- the WAL ------------------------------------------------------------------------------
 
-    async def _list_wal(self, store: ObjectStore, matches: Callable[[str], bool]) -> _WalRuns:
+    async def _list_wal(self, store: ObjectStore, matches: Callable[[str], bool]) -> WalRuns:
         streams = await Streams(store, self._namespace, lambda: 0).all()
         items = [item for stream in streams for item in stream.with_records]
         new = await read_wal_ranges(
@@ -154,7 +261,7 @@ class BucketLister:
         )
         known = self._footers | new
         self._footers = {item.key: known[item.key] for item in items if item.key in known}
-        runs: _WalRuns = defaultdict(list)
+        runs: WalRuns = defaultdict(list)
         for item in items:
             for held in self._footers.get(item.key, ()):
                 if matches(held.topic):
@@ -168,6 +275,7 @@ class BucketLister:
                             held.last_offset,
                             held.max_timestamp_ms,
                             item.modified_ms,
+                            held.is_transactional,
                         )
                     )
         return runs
@@ -175,7 +283,7 @@ class BucketLister:
     # --- segments -----------------------------------------------------------------------------
 
     def _segment_prefixes(
-        self, names: frozenset[str] | None, catalog: Mapping[str, CatalogTopic], runs: _WalRuns
+        self, names: frozenset[str] | None, catalog: Mapping[str, CatalogTopic], runs: WalRuns
     ) -> Sequence[str]:
         if names is None:
             return [f"{self._namespace}/"]
@@ -201,6 +309,8 @@ class BucketLister:
                         listings[ref.directory].add_segment(ref, item)
                     case object_keys.LogStartRef() if matches(ref.topic):
                         listings[ref.directory].with_log_start.append(ref.partition)
+                    case object_keys.TransactionsRef() if matches(ref.topic):
+                        listings[ref.directory].with_transactions.append(ref.partition)
 
         await map_limited(list_prefix, prefixes, READS_MAX)
         return listings
@@ -224,9 +334,11 @@ def list_bucket(
     namespace: str,
     topics: Collection[str] | None = None,
     matches: Callable[[str], bool] = lambda _topic: True,
+    *,
+    committed: bool = False,
 ) -> OffsetMap:
     """List a bucket once; see `BucketLister.list`."""
-    return BucketLister(store, namespace).list(topics, matches)
+    return BucketLister(store, namespace).list(topics, matches, committed=committed)
 
 
 def _current_listing(
@@ -240,12 +352,13 @@ def _current_listing(
         name = topic_of_directory(directory)
         if name not in catalog and id_of_directory(directory) not in deleted_ids:
             current[name] = directory
-    chosen = _TopicListing({}, [])
+    chosen = _TopicListing({}, [], set())
     for name, directory in current.items():
         if (listing := listings.get(directory)) is not None:
             for partition, segments in listing.segments.items():
                 chosen.segments[name, partition] = segments
             chosen.with_log_start.extend((directory, each) for each in listing.with_log_start)
+            chosen.with_transactions.update((name, each) for each in listing.with_transactions)
     return chosen
 
 
@@ -263,45 +376,3 @@ async def _read_catalog(store: ObjectStore, namespace: str) -> tuple[Catalog, in
         return await topic_catalog.read(store, namespace)
     except ObjectNotFoundError:
         return Catalog(()), -1
-
-
-def _without(deleted_ids: AbstractSet[bytes], runs: _WalRuns) -> _WalRuns:
-    """The runs of topics that are not deleted: a write of a deleted one may take effect late."""
-    return {
-        topic_partition: [run for run in partition_runs if run.topic_id not in deleted_ids]
-        for topic_partition, partition_runs in runs.items()
-    }
-
-
-def _newer_topics(
-    listed: Mapping[str, CatalogTopic], catalog_ms: int, runs: _WalRuns
-) -> dict[str, CatalogTopic]:
-    """Topics that replaced a listed one of the same name after the catalog was written."""
-    newest: dict[str, WalRun] = {}
-    counts: dict[tuple[str, bytes], int] = {}
-    for (name, partition), partition_runs in runs.items():
-        for run in partition_runs:
-            if name not in listed or run.topic_id == listed[name].id:
-                continue
-            counts[name, run.topic_id] = max(counts.get((name, run.topic_id), 0), partition + 1)
-            written_ms = newest[name].modified_ms if name in newest else catalog_ms
-            if run.modified_ms >= written_ms:
-                newest[name] = run
-    return {
-        name: CatalogTopic(name, run.topic_id.hex(), counts[name, run.topic_id], id_in_keys=True)
-        for name, run in newest.items()
-    }
-
-
-def _current_runs(runs: _WalRuns, catalog: Mapping[str, CatalogTopic]) -> _WalRuns:
-    """Drop the runs of earlier topics of the same names."""
-    current = {name: topic.id for name, topic in catalog.items()}
-    all_runs = [(name, run) for (name, _), of_one in runs.items() for run in of_one]
-    for name, run in sorted(all_runs, key=lambda each: each[1].modified_ms):
-        if name not in catalog:
-            current[name] = run.topic_id
-    return {
-        (name, partition): [run for run in partition_runs if run.topic_id == current[name]]
-        for (name, partition), partition_runs in runs.items()
-        if partition_runs
-    }

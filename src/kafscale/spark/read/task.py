@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from kafscale.spark.codec.aborted_batches import AbortedBatches
 from kafscale.spark.codec.columns import Columns
 from kafscale.spark.plan.task_planner import Task
 from kafscale.spark.read.location import Location
@@ -20,6 +21,7 @@ def read_task(
     with location.open() as store:
         reader = SliceReader(store, location.namespace, fail_on_data_loss=fail_on_data_loss)
         for part in task.slices:
+            aborted = AbortedBatches(part.aborted)
             for group in reader.read(part):
                 yield from decoder.decode_in_parts(
                     group.key,
@@ -29,5 +31,6 @@ def read_task(
                     part.start_offset,
                     part.end_offset,
                     since_ms=part.since_ms,
+                    aborted=aborted,
                     is_verified=True,
                 )

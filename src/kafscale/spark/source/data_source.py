@@ -3,6 +3,9 @@
     kafscale.spark.register(spark)
     spark.read.format("kafscale").option("subscribe", "orders").load("s3://records/production")
 
+The same format writes to topics; see `sink.writers`. The options of reading and writing differ, so
+they are parsed when it is known which of them is wanted.
+
 Spark runs this code in several Python processes: one parses the options, another plans, and each
 task runs in a third; shared objects are pickled. Invariant: a query returns the right rows whatever
 Spark's settings are. Two properties of Spark 4.2 complicate filter pushdown:
@@ -17,6 +20,7 @@ Spark's settings are. Two properties of Spark 4.2 complicate filter pushdown:
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from functools import cached_property
 from typing import ClassVar, Final
 
 import pyarrow as pa
@@ -34,7 +38,10 @@ from kafscale.spark.plan.offset_map import PartitionOffsets
 from kafscale.spark.plan.pushdown import ScanBounds, push_down
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.read.bucket_listing import BucketLister
-from kafscale.spark.source.options import parse
+from kafscale.spark.read.location import Location
+from kafscale.spark.sink.security import security_of
+from kafscale.spark.sink.writers import BatchWriter, Sink, StreamWriter
+from kafscale.spark.source.options import Options, parse
 from kafscale.spark.source.query import Query, spark_schema
 from kafscale.spark.source.session_defaults import SessionDefaults
 from kafscale.spark.source.stream import StreamReader
@@ -52,8 +59,15 @@ class KafscaleSource(DataSource):
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._options = parse(options)
-        self._location = self.defaults.resolve_location(self._options.location)
+        self._given = dict(options)
+
+    @cached_property
+    def _options(self) -> Options:
+        return parse(self._given)
+
+    @cached_property
+    def _location(self) -> Location:
+        return self.defaults.resolve_location(self._options.location)
 
     @classmethod
     def name(cls) -> str:
@@ -70,6 +84,19 @@ class KafscaleSource(DataSource):
     def streamReader(self, schema: StructType) -> StreamReader:  # noqa: N802 - Spark's name.
         return StreamReader(Query.of(self._location, self._options, schema))
 
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        return BatchWriter(self._sink(schema), overwrite=overwrite)
+
+    def streamWriter(  # noqa: N802 - Spark's name.
+        self,
+        schema: StructType,
+        overwrite: bool,  # noqa: ARG002 - Spark's; see `StreamWriter`.
+    ) -> StreamWriter:
+        return StreamWriter(self._sink(schema))
+
+    def _sink(self, schema: StructType) -> Sink:
+        return Sink.of(self._given, security_of(self.defaults.own), schema)
+
 
 class BatchReader(DataSourceReader):
     """Reads a topic once; one listing of the bucket fixes the start and end offsets."""
@@ -82,11 +109,13 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         query = self._query
         with query.location.open() as store:
-            offset_map = query.list_offsets(BucketLister(store, query.location.namespace))
+            lister = BucketLister(store, query.location.namespace)
+            offset_map = query.list_offsets(lister)
             partitions = query.options.subscription.require(offset_map)
             search = query.timestamp_search(store, partitions)
-            ranges = batch_ranges(query, partitions, search)
-            return query.plan(offset_map, list(_apply_bounds(ranges, self._bounds, search)))
+            selected = batch_ranges(query, partitions, search)
+            ranges = list(_apply_bounds(selected, self._bounds, search))
+            return query.plan(query.load_aborted(lister, offset_map, ranges), ranges)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._query.read(partition)
@@ -121,9 +150,9 @@ def batch_ranges(
         OffsetRange(
             *topic_partition,
             starts[topic_partition],
-            max(starts[topic_partition], ends[topic_partition]),
+            max(starts[topic_partition], min(ends[topic_partition], partition.end_offset)),
         )
-        for topic_partition in sorted(partitions)
+        for topic_partition, partition in sorted(partitions.items())
     ]
 
 

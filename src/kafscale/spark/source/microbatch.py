@@ -4,22 +4,39 @@ Start offsets come from Spark's checkpoint. Meanwhile partitions may have been a
 have deleted records, a topic may have been deleted, or recreated under its name. Invariants: a new
 partition is read from its earliest offset; no offset is read twice; every skipped offset is
 reported as a loss, and the caller decides whether that is an error. The rules are those of Spark's
-Kafka source. Pure.
+Kafka source. A micro-batch of committed records ends at the last stable offset, where the next one
+begins. Pure.
 """
 
 from collections.abc import Mapping
 from math import ceil, floor
 
+from kafscale.errors import InvalidRequestError
 from kafscale.spark.plan.offset_bounds import Offsets, format_partitions
 from kafscale.spark.plan.offset_map import PartitionOffsets
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.text.topic_partition import TopicPartition
 
 
+def end_offsets(
+    partitions: Mapping[TopicPartition, PartitionOffsets], start: Mapping[TopicPartition, int]
+) -> Offsets:
+    """Return the end of all partitions, but none below the checkpointed offsets `start`.
+
+    These may be after the last stable offset, if an earlier run read uncommitted records.
+    """
+    ends: Offsets = {}
+    for key, partition in partitions.items():
+        known = start.get(key, 0)
+        is_beyond = partition.end_offset < known <= partition.high_watermark
+        ends[key] = known if is_beyond else partition.end_offset
+    return ends
+
+
 def first_offset(start: Mapping[TopicPartition, int], partition: PartitionOffsets) -> int:
     """Return the first offset of a partition to read, after the checkpointed offsets `start`."""
     offset = start.get((partition.topic, partition.partition))
-    if offset is None or offset > partition.end_offset:
+    if offset is None or offset > partition.high_watermark:
         return partition.start_offset  # A new partition, or one of a recreated topic.
     return max(offset, partition.start_offset)
 
@@ -95,8 +112,14 @@ def ranges(
                 f"offsets {start_offset} to {min(begin, end_offset) - 1} of {name} were deleted "
                 "by retention"
             )
-        if end_offset > partition.end_offset:
-            losses.append(f"{name} ends at {partition.end_offset} instead of {end_offset}")
+        if end_offset > partition.high_watermark:
+            losses.append(f"{name} ends at {partition.high_watermark} instead of {end_offset}")
+        elif begin < end_offset > partition.end_offset:
+            raise InvalidRequestError(
+                f"offsets {partition.end_offset} to {end_offset - 1} of {name} are behind a"
+                " transaction that is still open, but the micro-batch that was planned with"
+                " isolationLevel=read_uncommitted has them: run it again with that option"
+            )
         stop = min(end_offset, partition.end_offset)
         if begin < stop:
             result.append(OffsetRange(*topic_partition, begin, stop))

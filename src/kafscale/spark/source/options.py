@@ -46,6 +46,7 @@ NAMES: Final = frozenset(
         "endingTimestamp",
         "failOnDataLoss",
         "includeHeaders",
+        "isolationLevel",
         "minPartitions",
         "maxRecordsPerPartition",
         "maxOffsetsPerTrigger",
@@ -59,7 +60,14 @@ NAMES: Final = frozenset(
 )
 """All options."""
 
-_CANONICAL: Final = {name.lower(): name for name in NAMES}
+READ_COMMITTED: Final = "read_committed"
+ISOLATION_LEVELS: Final = (READ_COMMITTED, "read_uncommitted")
+
+_CANONICAL: Final = {name.lower(): name for name in NAMES} | {
+    "kafka.isolation.level": "isolationLevel"
+}
+"""Names by their lower case; one option of Kafka's consumers has a meaning here, too."""
+
 _CONSUMER_OPTIONS: Final = frozenset(
     {
         "groupidprefix",
@@ -96,6 +104,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     starts_late: bool
     """Whether a starting timestamp after the last record means the latest offset."""
     fail_on_data_loss: bool
+    is_committed: bool
+    """Whether records of open and of aborted transactions are left out."""
     pushes_filters: bool
     """Whether filters are pushed down; see `data_source`."""
     task_bytes: int
@@ -146,6 +156,11 @@ def parse(options: Mapping[str, str]) -> Options:
         raise InvalidRequestError(
             f"minOffsetsPerTrigger ({least}) is greater than maxOffsetsPerTrigger ({most})"
         )
+    isolation = (raw.text("isolationLevel") or READ_COMMITTED).strip().lower()
+    if isolation not in ISOLATION_LEVELS:
+        raise InvalidRequestError(
+            f"isolationLevel must be {' or '.join(ISOLATION_LEVELS)}, not {isolation!r}"
+        )
     strategy = (raw.text("startingOffsetsByTimestampStrategy") or "error").lower()
     if strategy not in {"error", "latest"}:
         raise InvalidRequestError(
@@ -159,6 +174,7 @@ def parse(options: Mapping[str, str]) -> Options:
         ending=_bound(raw, "ending"),
         starts_late=strategy == "latest",
         fail_on_data_loss=raw.flag("failOnDataLoss", default=True),
+        is_committed=isolation == READ_COMMITTED,
         pushes_filters=raw.flag("pushFilters", default=False),
         task_bytes=raw.parsed("taskBytes", _task_bytes) or _TASK_BYTES,
         tasks_min=raw.count("minPartitions") or 0,

@@ -90,7 +90,15 @@ class Query:
 
     def list_offsets(self, lister: BucketLister) -> OffsetMap:
         subscription = self.options.subscription
-        return lister.list(subscription.topics, subscription.matches)
+        return lister.list(
+            subscription.topics, subscription.matches, committed=self.options.is_committed
+        )
+
+    def load_aborted(
+        self, lister: BucketLister, offset_map: OffsetMap, ranges: Sequence[OffsetRange]
+    ) -> OffsetMap:
+        """Add the aborted transactions that are to be left out of the ranges."""
+        return lister.load_aborted(offset_map, ranges) if self.options.is_committed else offset_map
 
     def timestamp_search(
         self, store: BlockingObjectStore, partitions: Mapping[TopicPartition, PartitionOffsets]

@@ -105,14 +105,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> Offsets:
         """Return the end of all partitions, limited to the target of `Trigger.AvailableNow`."""
         if self._target is None:
-            return _end_offsets(partitions)
+            return microbatch.end_offsets(partitions, start_offsets)
         end: Offsets = {}
         for key, partition in partitions.items():
             reached = start_offsets.get(key, 0)
             target = self._target.get(key, 0)
             if key in self._target or key in start_offsets:
                 # A stream that started at the latest offset may have started beyond the target.
-                is_beyond = target < reached <= partition.end_offset
+                is_beyond = target < reached <= partition.high_watermark
                 end[key] = reached if is_beyond else min(target, partition.end_offset)
         return end
 
@@ -151,7 +151,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for loss in losses:
             logger.warning("records lost", loss=loss)
         assert self._offset_map is not None
-        return self._query.plan(self._offset_map, ranges)
+        assert self._lister is not None
+        loaded = self._query.load_aborted(self._lister, self._offset_map, ranges)
+        return self._query.plan(loaded, ranges)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._query.read(partition)

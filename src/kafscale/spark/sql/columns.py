@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from kafscale.errors import DamagedObjectError
 from kafscale.spark.codec.columns import Columns
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
-from kafscale.spark.plan.task_planner import OffsetRange, plan
+from kafscale.spark.plan.task_planner import OffsetRange, Task, plan
+from kafscale.spark.read.bucket_listing import BucketLister
 from kafscale.spark.read.location import Location
 from kafscale.spark.read.task import read_task
 from kafscale.spark.values.json_inference import infer
@@ -72,13 +73,21 @@ def sample(
         for range_ in _both_ends(partition, count):
             # The query itself reports damaged objects; the other records may be enough here.
             with suppress(DamagedObjectError):
-                for task in plan(offset_map, [range_]):
+                for task in _plan(location, offset_map, range_):
                     batches += read_task(location, task, _SAMPLED, fail_on_data_loss=False)
         if sum(batch.nbytes for batch in batches) > SAMPLE_BYTES_MAX:
             break
     table = pa.Table.from_batches(batches, _SAMPLED.schema).combine_chunks()
     keys, values = (table.column(name) for name in _SAMPLED.names)
     return _single_chunk(keys), _single_chunk(values)
+
+
+def _plan(location: Location, offset_map: OffsetMap, range_: OffsetRange) -> list[Task]:
+    if offset_map.partitions[range_.topic, range_.partition].has_transactions:
+        with location.open() as store:
+            lister = BucketLister(store, location.namespace)
+            offset_map = lister.load_aborted(offset_map, [range_])
+    return plan(offset_map, [range_])
 
 
 def _both_ends(partition: PartitionOffsets, count: int) -> Iterator[OffsetRange]:

@@ -133,7 +133,7 @@ class SqlEngine:
 
     def _list(self) -> OffsetMap:
         with self._location.open() as store:
-            return BucketLister(store, self._location.namespace).list()
+            return BucketLister(store, self._location.namespace).list(committed=True)
 
     @contextmanager
     def _pushdown(self, enabled: bool) -> Iterator[None]:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from kafscale.records import BatchView, Record, build, iterate
 from kafscale.records.batch import DELETE_HORIZON_BIT
-from kafscale.spark.jobs.compact.job import CompactSettings, choose
+from kafscale.spark.jobs.compact.job import CompactSettings, choose, load_aborted
 from kafscale.spark.jobs.compact.key_scan import scan_keys
 from kafscale.spark.jobs.compact.plan import CompactionPlan
 from kafscale.spark.jobs.compact.segment_rewrite import rewrite_group
@@ -16,7 +16,7 @@ from kafscale.spark.jobs.shared.segment_install import SwapOutcome
 from kafscale.spark.jobs.shared.staging import StagedSegment
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.plan.task_planner import OffsetRange, plan
-from kafscale.spark.read.bucket_listing import list_bucket
+from kafscale.spark.read.bucket_listing import BucketLister, list_bucket
 from kafscale.spark.read.slice_reader import SliceReader
 from kafscale.storage import topic_catalog
 from kafscale.storage.compaction.checkpoint import write_checkpoint
@@ -142,50 +142,64 @@ class KeyedLog:
     # --- compacting ---------------------------------------------------------------------------
 
     def compact(self, now_ms: int = NOW_MS, **options: Any) -> list[StagedSegment]:
-        """Do what `compact.run` does, with a shuffle in memory, and swap without checks."""
-        settings = CompactSettings(location=self.location, control=(), topics=(TOPIC,), **options)
-        offset_map = self.offset_map()
-        due = list(choose(self.store, settings, offset_map, now_ms))
-        planned = CompactionPlan(self.location, due, "run", settings.target_bytes)
-        counts = self.find_survivors(planned, offset_map, now_ms)
-        rewritten = [
-            rewrite_group(self.location, "run", now_ms, item) for item in planned.rewrites(counts)
-        ]
-        self.store.delete(planned.survivor_keys(counts))
-        staged = [each for each in rewritten if each is not None]
-        for each in staged:
-            self._swap(each)
-        ends = planned.clean_ends(counts, [SwapOutcome(each) for each in staged], [])
-        for topic, own in ends.items():
-            self.store.run(
-                lambda store, topic=topic, own=own: write_checkpoint(
-                    store, self.location.namespace, topic, TOPIC_ID, own
-                )
-            )
-        return staged
+        return compact(self.location, self.store, now_ms, **options)
 
     def find_survivors(
         self, planned: CompactionPlan, offset_map: OffsetMap, now_ms: int
     ) -> dict[int, int]:
-        key_scan = planned.key_scan(offset_map, Random(0).randbytes(16), now_ms)
-        rows = (row for index in range(len(key_scan.tasks)) for row in scan_keys(key_scan, index))
-        offsets = (
-            row
-            for bucket in _shuffle(rows).values()
-            for row in survivors_by_segment(planned.survivor_store, bucket)
-        )
-        return {
-            segment: count
-            for bucket in _shuffle(offsets).values()
-            for segment, count in store_survivors(planned.survivor_store, bucket)
-        }
+        return find_survivors(planned, offset_map, now_ms)
 
-    def _swap(self, staged: StagedSegment) -> None:
-        first, *others = staged.group.sources
-        self.store.put(first.key, [bytes(self.store.get(staged.key))], create=False)
-        stems = [other.key.removesuffix(object_keys.SEGMENT_SUFFIX) for other in (first, *others)]
-        self.store.delete([stem + object_keys.INDEX_SUFFIX for stem in stems])
-        self.store.delete([staged.key, *(other.key for other in others)])
+
+def compact(
+    location: MemoryLocation, store: BlockingObjectStore, now_ms: int, **options: Any
+) -> list[StagedSegment]:
+    """Do what `compact.run` does, with a shuffle in memory, and swap without checks."""
+    settings = CompactSettings(location=location, control=(), topics=(TOPIC,), **options)
+    lister = BucketLister(store, location.namespace)
+    offset_map = lister.list([TOPIC], committed=True)
+    chosen = list(choose(store, settings, offset_map, now_ms))
+    offset_map, due = load_aborted(lister, offset_map, chosen)
+    planned = CompactionPlan(location, due, "run", settings.target_bytes)
+    counts = find_survivors(planned, offset_map, now_ms)
+    opened = lister.open_producers(offset_map, planned.group_starts)
+    rewritten = [
+        rewrite_group(location, "run", now_ms, item) for item in planned.rewrites(counts, opened)
+    ]
+    store.delete(planned.survivor_keys(counts))
+    staged = [each for each in rewritten if each is not None]
+    for each in staged:
+        _swap(store, each)
+    ends = planned.clean_ends(counts, [SwapOutcome(each) for each in staged], [])
+    for topic, own in ends.items():
+        store.run(
+            lambda objects, topic=topic, own=own: write_checkpoint(
+                objects, location.namespace, topic, TOPIC_ID, own
+            )
+        )
+    return staged
+
+
+def find_survivors(planned: CompactionPlan, offset_map: OffsetMap, now_ms: int) -> dict[int, int]:
+    key_scan = planned.key_scan(offset_map, Random(0).randbytes(16), now_ms)
+    rows = (row for index in range(len(key_scan.tasks)) for row in scan_keys(key_scan, index))
+    offsets = (
+        row
+        for bucket in _shuffle(rows).values()
+        for row in survivors_by_segment(planned.survivor_store, bucket)
+    )
+    return {
+        segment: count
+        for bucket in _shuffle(offsets).values()
+        for segment, count in store_survivors(planned.survivor_store, bucket)
+    }
+
+
+def _swap(store: BlockingObjectStore, staged: StagedSegment) -> None:
+    first, *others = staged.group.sources
+    store.put(first.key, [bytes(store.get(staged.key))], create=False)
+    stems = [other.key.removesuffix(object_keys.SEGMENT_SUFFIX) for other in (first, *others)]
+    store.delete([stem + object_keys.INDEX_SUFFIX for stem in stems])
+    store.delete([staged.key, *(other.key for other in others)])
 
 
 def delete_horizon_ms(batch: BatchView) -> int | None:

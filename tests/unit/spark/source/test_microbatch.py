@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafscale.errors import InvalidRequestError
 from kafscale.spark.plan.offset_map import PartitionOffsets
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.source import microbatch
@@ -55,6 +56,18 @@ def test_a_recreated_topic_is_read_from_its_start():
     ranges, losses = read({A: 100}, {A: 7}, partitions_of(a=(0, 7)))
     assert ranges == [(0, 0, 7)]
     assert losses == ["orders/0 was recreated: it was read up to offset 100, and now ends at 7"]
+
+
+def test_a_checkpoint_behind_an_open_transaction_waits_for_it():
+    """It was written by an earlier run that read uncommitted records."""
+    partitions = {A: PartitionOffsets(*A, 0, 10, withheld_count=20)}
+    for start, end in [(5, 10), (10, 10), (25, 25), (30, 30), (31, 10)]:
+        assert microbatch.end_offsets(partitions, {A: start}) == {A: end}
+    assert microbatch.limit({A: 25}, {A: 25}, partitions, 7) == {A: 25}
+    assert microbatch.count({A: 25}, {A: 25}, partitions) == 0
+    assert read({A: 25}, {A: 25}, partitions) == ([], [])
+    with pytest.raises(InvalidRequestError, match="offsets 10 to 24 of orders/0 are behind"):
+        read({A: 5}, {A: 25}, partitions)
 
 
 def test_a_partition_that_ends_before_the_checkpoint_is_a_loss():

@@ -46,6 +46,15 @@ def test_option_names_are_case_insensitive():
     assert parsed.tasks_min == 3
 
 
+@pytest.mark.parametrize("name", ["isolationLevel", "kafka.isolation.level", "ISOLATIONLEVEL"])
+def test_isolation_level_is_spelled_as_in_kafkas_source(name):
+    assert options().is_committed
+    assert options(**{name: "read_committed"}).is_committed
+    assert not options(**{name: "Read_Uncommitted"}).is_committed
+    with pytest.raises(InvalidRequestError, match="must be read_committed or read_uncommitted"):
+        options(**{name: "serializable"})
+
+
 def test_options_can_be_pickled():
     result = options(startingOffsets='{"orders": {"0": 3}}', columns="offset")
     assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301 - our own bytes.

@@ -85,9 +85,13 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 def cleanable_end(partition: PartitionOffsets, head_start: int | None) -> int:
-    """Return the end of the last segment that is entirely before the head; 0 if there is none."""
+    """Return the end of the last segment that is entirely before the head; 0 if there is none.
+
+    Nothing at or above the last stable offset is compacted, where the partition ends.
+    """
+    limit = partition.end_offset if head_start is None else min(head_start, partition.end_offset)
     ends = (each.end_offset for each in segments_of(partition))
-    return max((end for end in ends if head_start is None or end <= head_start), default=0)
+    return max((end for end in ends if end <= limit), default=0)
 
 
 def is_due(candidate: Candidate, dirty_since_ms: Callable[[], int | None], now_ms: int) -> bool:

@@ -7,7 +7,8 @@
 
 Invariants: offsets do not change. The latest record of each key, and every record without a key, is
 kept unchanged. Tombstones stay for `delete.retention.ms` after compaction first meets them. Records
-younger than `min.compaction.lag.ms`, or not in a segment yet, are not rewritten.
+of aborted transactions are dropped. Records younger than `min.compaction.lag.ms`, at or above the
+last stable offset, or not in a segment yet, are not rewritten.
 
 The shuffle has rows of partition, key hash and offsets only. Rows go through Spark as bytes,
 thousands at a time, so that Spark neither serializes nor sorts single rows.
@@ -21,6 +22,7 @@ from operator import attrgetter
 from random import Random
 from typing import TYPE_CHECKING
 
+import msgspec
 from py4j.protocol import Py4JJavaError
 from rich.console import Console
 
@@ -47,7 +49,8 @@ from kafscale.spark.jobs.shared.segment_install import (
 )
 from kafscale.spark.jobs.shared.staging import SkippedGroup
 from kafscale.spark.plan.offset_map import OffsetMap
-from kafscale.spark.read.bucket_listing import list_bucket
+from kafscale.spark.plan.task_planner import OffsetRange
+from kafscale.spark.read.bucket_listing import BucketLister
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.storage.compaction.checkpoint import read_checkpoint, write_checkpoint
 from kafscale.storage.objects.blocking import BlockingObjectStore
@@ -80,9 +83,11 @@ def run(
     installer = settings.installer(JOB, random, progress=progress, on_step=on_step)
     with settings.location.open() as store:
         installer.check_brokers(store)
-        offset_map = list_bucket(store, settings.location.namespace, settings.topics or None)
+        lister = BucketLister(store, settings.location.namespace)
+        offset_map = lister.list(settings.topics or None, committed=True)
         _check_topics(settings, offset_map)
-        due = list(choose(store, settings, offset_map, started_ms))
+        chosen = list(choose(store, settings, offset_map, started_ms))
+        offset_map, due = load_aborted(lister, offset_map, chosen)
         installer.clear_staging(store, [candidate.topic_partition for candidate in due])
         on_step("keys")
         plan = CompactionPlan(settings.location, due, installer.run_id, settings.target_bytes)
@@ -90,7 +95,10 @@ def run(
         counts = find_survivors(spark, key_scan, plan.survivor_store, progress=progress)
         build = partial(rewrite_group, settings.location, installer.run_id, started_ms)
         staged, skipped = installer.stage(
-            spark, plan.rewrites(counts), build, attrgetter("group.topic_partition")
+            spark,
+            plan.rewrites(counts, lister.open_producers(offset_map, plan.group_starts)),
+            build,
+            attrgetter("group.topic_partition"),
         )
         staging.delete_objects(store, plan.survivor_keys(counts))
         outcomes = installer.swap(store, staged)
@@ -154,6 +162,21 @@ def choose(
             since_ms = partial(dirty_ratio.dirty_since_ms, store, candidate)
             if candidate.cleanable and (settings.is_forced or is_due(candidate, since_ms, now_ms)):
                 yield candidate
+
+
+def load_aborted(
+    lister: BucketLister, offset_map: OffsetMap, due: Sequence[Candidate]
+) -> tuple[OffsetMap, list[Candidate]]:
+    """Add the aborted transactions of the partitions that are due."""
+    ranges = [
+        OffsetRange(*each.topic_partition, each.partition.start_offset, each.partition.end_offset)
+        for each in due
+    ]
+    loaded = lister.load_aborted(offset_map, ranges)
+    return loaded, [
+        msgspec.structs.replace(each, partition=loaded.partitions[each.topic_partition])
+        for each in due
+    ]
 
 
 def find_survivors(

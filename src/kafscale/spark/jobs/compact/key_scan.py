@@ -7,9 +7,9 @@ many at a time.
 
 Invariants, all of which err on the side of keeping records:
 
-* Every durable record below the high watermark counts as newer, also in the head and in the WAL.
-* Records without a key have no newer record. Transactions may have been aborted, so transactional
-  records make no record obsolete, and are kept themselves.
+* Every durable record below the last stable offset counts as newer, also in the head and in the
+  WAL. Above it, transactions may still be aborted.
+* Records without a key have no newer record. Records of aborted transactions make none obsolete.
 * A partition that a task could not read completely is reported as incomplete and not rewritten: a
   record whose key was not read would look obsolete.
 """
@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from kafscale.errors import DamagedObjectError, OffsetOutOfRangeError
 from kafscale.observability.logging import get_logger
-from kafscale.records.batch import DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
+from kafscale.records.batch import DELETE_HORIZON_BIT
+from kafscale.spark.codec.aborted_batches import AbortedBatches
 from kafscale.spark.jobs.compact.key_hash import hash_keys, secret_of
 from kafscale.spark.jobs.shared.record_scan import RecordScan, chunk_batches, scan
 from kafscale.spark.plan.task_planner import Slice, Task
@@ -161,9 +162,10 @@ def scan_keys(work: KeyScan, index: int) -> Iterator[tuple[int, bytes]]:
 
 def _read(work: KeyScan, store: BlockingObjectStore, part: Slice) -> Rows:
     latest = LatestByKey()
+    aborted = AbortedBatches(part.aborted)
     for read in SliceReader(store, work.location.namespace).read(part):
         for batches in chunk_batches(read.batches):
-            latest.add(_rows(work, part, scan(read.key, batches)))
+            latest.add(_rows(work, part, scan(read.key, batches, aborted)))
     return latest.rows()
 
 
@@ -182,7 +184,6 @@ def _rows(work: KeyScan, part: Slice, records: RecordScan) -> Rows:
     rows["is_expired"] = ~records.has_value & records.repeat_per_row(is_past)
     counts = (
         records.has_key
-        & records.repeat_per_row(attributes & TRANSACTIONAL_BIT == 0)
         & (records.offsets >= part.start_offset)
         & (records.offsets < part.end_offset)
     )

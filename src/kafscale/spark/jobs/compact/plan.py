@@ -22,6 +22,9 @@ from kafscale.spark.plan.task_planner import plan as plan_tasks
 from kafscale.spark.read.location import Location
 from kafscale.text.topic_partition import TopicPartition
 
+OpenProducers = Mapping[TopicPartition, Mapping[int, tuple[int, ...]]]
+"""The producers that have an open transaction at some offsets of partitions."""
+
 SurvivorCounts = Mapping[int, int]
 """The number of surviving records by the number of their segment."""
 
@@ -36,6 +39,7 @@ class CompactionPlan:
         run_id: str,
         target_bytes: int = 0,
     ) -> None:
+        """The partitions of the candidates have their aborted transactions."""
         self.candidates = candidates
         self._location = location
         self._run_id = run_id
@@ -53,8 +57,13 @@ class CompactionPlan:
         firsts = list(accumulate(counts, initial=0))
         return SurvivorStore(self._location, self._run_id, targets, firsts)
 
+    @property
+    def group_starts(self) -> Mapping[TopicPartition, list[int]]:
+        """The offsets at which groups begin."""
+        return {key: [group.base_offset for group in own] for key, own in self._groups.items()}
+
     def key_scan(self, offset_map: OffsetMap, secret: bytes, now_ms: int) -> KeyScan:
-        """Return what to read: all visible records, because keys in the head count too."""
+        """Return what to read: all committed records, because keys in the head count too."""
         ranges = [
             OffsetRange(
                 *each.topic_partition, each.partition.start_offset, each.partition.end_offset
@@ -69,18 +78,28 @@ class CompactionPlan:
         topic_partitions = list(self._groups)
         return sorted(topic_partitions[-1 - number] for number in counts if number < 0)
 
-    def rewrites(self, counts: SurvivorCounts) -> list[SegmentRewrite]:
-        """Return what tasks rewrite."""
+    def rewrites(self, counts: SurvivorCounts, opened: OpenProducers) -> list[SegmentRewrite]:
+        """Return what tasks rewrite; `opened` says which transactions began before each group."""
         incomplete = set(self.incomplete(counts))
-        policies = {each.topic_partition: each.policy for each in self.candidates}
+        candidates = {each.topic_partition: each for each in self.candidates}
         numbers = iter(range(len(self.survivor_store.targets)))
         rewrites = []
         for topic_partition, own in self._groups.items():
             for group in own:
                 group_counts = tuple(counts.get(next(numbers), 0) for _ in group.sources)
                 if topic_partition not in incomplete:
-                    retention_ms = policies[topic_partition].delete_retention_ms
-                    rewrites.append(SegmentRewrite(group, group_counts, retention_ms))
+                    candidate = candidates[topic_partition]
+                    rewrites.append(
+                        SegmentRewrite(
+                            group,
+                            group_counts,
+                            candidate.policy.delete_retention_ms,
+                            candidate.partition.aborted_between(
+                                group.base_offset, group.end_offset
+                            ),
+                            opened.get(topic_partition, {}).get(group.base_offset, ()),
+                        )
+                    )
         return rewrites
 
     def survivor_keys(self, counts: SurvivorCounts) -> list[str]:

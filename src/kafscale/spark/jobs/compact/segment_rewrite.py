@@ -1,9 +1,10 @@
 """The second phase of compaction: tasks rewrite segments without obsolete records.
 
 Invariants: a batch that loses no record is copied unchanged; a batch that loses some is rebuilt; a
-batch that loses all is dropped. Records without a key, control batches and transactional batches
-are kept. Kept tombstones get a delete horizon unless they have one. A single segment that would not
-change is not staged.
+batch that loses all is dropped. Records without a key are kept. Kept tombstones get a delete
+horizon unless they have one. Transactions are compacted as by brokers, see
+`storage.compaction.transactions`; of those that began in earlier groups, batches are taken to
+exist. A single segment that would not change is not staged.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafscale.records import BatchView
-from kafscale.records.batch import CONTROL_BIT, DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
+from kafscale.records.batch import CONTROL_BIT, DELETE_HORIZON_BIT
 from kafscale.records.batch_rewrite import HORIZON_MS_MAX, rebuild_batch
+from kafscale.spark.codec.aborted_batches import AbortedBatches
 from kafscale.spark.jobs.compact import surviving_offsets
 from kafscale.spark.jobs.compact.surviving_offsets import TargetSegment, survivors_key
 from kafscale.spark.jobs.shared import staging
@@ -24,8 +26,10 @@ from kafscale.spark.jobs.shared.segment_group import SegmentGroup
 from kafscale.spark.jobs.shared.staging import StagedSegment
 from kafscale.spark.read.location import Location
 from kafscale.spark.read.slice_reader import BatchGroup, SliceReader
+from kafscale.storage.compaction.transactions import CleanedTransactions
 from kafscale.storage.formats import segment
 from kafscale.storage.formats.segment_output import SegmentOutput, damage_in
+from kafscale.storage.log.state.transactions import TransactionSpans
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 JOB: Final = "compact"
@@ -38,6 +42,10 @@ class SegmentRewrite(msgspec.Struct, frozen=True):
     counts: tuple[int, ...]
     """The number of surviving records of each segment."""
     delete_retention_ms: int
+    aborted: TransactionSpans | None = None
+    """The aborted transactions that touch the group."""
+    opened: tuple[int, ...] = ()
+    """The producers whose transactions began before the group."""
 
 
 def rewrite_group(
@@ -47,12 +55,8 @@ def rewrite_group(
     group = item.group
     with location.open() as store:
         checksums = store.run(lambda objects: staging.read_checksums(objects, group))
-        rewriter = SegmentRewriter(
-            group,
-            _load_survivors(store, location.namespace, run_id, item),
-            now_ms,
-            min(now_ms + item.delete_retention_ms, HORIZON_MS_MAX),
-        )
+        survivors = _load_survivors(store, location.namespace, run_id, item)
+        rewriter = SegmentRewriter(item, survivors, now_ms)
         for read in SliceReader(store, location.namespace).read(group.slice):
             rewriter.add(read)
         if not rewriter.is_changed and len(group.sources) == 1:
@@ -89,13 +93,15 @@ def _load_survivors(
 class SegmentRewriter:
     """Builds one segment from the surviving records of a group."""
 
-    def __init__(
-        self, group: SegmentGroup, survivors: NDArray[np.int64], now_ms: int, horizon_ms: int
-    ) -> None:
+    def __init__(self, item: SegmentRewrite, survivors: NDArray[np.int64], now_ms: int) -> None:
         """`survivors` are the ascending offsets of the records with a key that are kept."""
-        self._output = SegmentOutput(group.base_offset, group.end_offset, now_ms)
+        self._end_offset = item.group.end_offset
+        self._output = SegmentOutput(item.group.base_offset, self._end_offset, now_ms)
         self._survivors = survivors
-        self._horizon_ms = horizon_ms
+        self._now_ms = now_ms
+        self._horizon_ms = min(now_ms + item.delete_retention_ms, HORIZON_MS_MAX)
+        self._aborted = AbortedBatches(item.aborted)
+        self._transactions = CleanedTransactions(item.aborted or (), item.opened)
         self.is_changed = False
         self.count_before = 0
 
@@ -125,12 +131,8 @@ class SegmentRewriter:
         self, key: str, batches: Sequence[BatchView]
     ) -> Iterator[tuple[BatchView, BatchView | None]]:
         """Return each batch and its replacement: itself, a rebuilt batch, or None."""
-        records = scan(key, batches)
-        is_kept = (
-            ~records.has_key
-            | self._survives(records.offsets)
-            | records.repeat_per_row(records.entries["attributes"] & TRANSACTIONAL_BIT != 0)
-        )
+        records = scan(key, batches, self._aborted)
+        is_kept = ~records.has_key | self._survives(records.offsets)
         is_tombstone = is_kept & records.has_key & ~records.has_value
         kept_counts = records.count_per_batch(is_kept).tolist()
         tombstone_counts = records.count_per_batch(is_tombstone).tolist()
@@ -138,9 +140,14 @@ class SegmentRewriter:
         for batch in batches:
             attributes = batch.attributes
             if attributes & CONTROL_BIT:
-                yield batch, batch
+                yield batch, self._clean_marker(key, batch)
                 continue
-            has_horizon = attributes & (DELETE_HORIZON_BIT | TRANSACTIONAL_BIT)
+            self._transactions.note_data(batch)
+            marker_offset = self._transactions.aborted_at(batch)
+            if marker_offset is not None:
+                yield batch, self._clean_aborted(key, batch, marker_offset)
+                continue
+            has_horizon = attributes & DELETE_HORIZON_BIT
             needs_horizon = tombstone_counts[index] > 0 and not has_horizon
             if kept_counts[index] == batch.count and not needs_horizon:
                 yield batch, batch
@@ -150,6 +157,15 @@ class SegmentRewriter:
             else:
                 yield batch, None
             index += 1
+
+    def _clean_marker(self, key: str, batch: BatchView) -> BatchView | None:
+        with damage_in(key):
+            return self._transactions.clean_marker(batch, self._now_ms, self._horizon_ms)
+
+    def _clean_aborted(self, key: str, batch: BatchView, marker_offset: int) -> BatchView | None:
+        before = self._output.last_batch
+        with damage_in(key):
+            return self._transactions.clean_aborted(batch, marker_offset, before, self._end_offset)
 
     def _survives(self, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which of some offsets are survivors."""

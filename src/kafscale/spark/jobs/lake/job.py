@@ -94,13 +94,13 @@ class LakeJob:
         with settings.location.open() as store:
             lister = BucketLister(store, settings.location.namespace)
             subscription = settings.subscription
-            offset_map = lister.list(subscription.topics, subscription.matches)
+            offset_map = self._list(lister)
             required = subscription.require(offset_map)
             targets = {key: partition.end_offset for key, partition in required.items()}
             conflicts = 0
             while True:
                 started_ms = self._clock()
-                has_conflict, reached = self.run_round(offset_map)
+                has_conflict, reached = self.run_round(lister, offset_map)
                 conflicts = conflicts + 1 if has_conflict else 0
                 if conflicts > CONFLICTS_MAX:
                     raise OperatingError(f"{conflicts} commit conflicts in a row")
@@ -115,9 +115,17 @@ class LakeJob:
                     if _is_reached(reached, ends):  # A job that is behind does not pause.
                         due_ms = started_ms + settings.interval_ms - self._clock()
                         sleep(max(due_ms, 0) / 1000)
-                offset_map = lister.list(subscription.topics, subscription.matches)
+                offset_map = self._list(lister)
 
-    def run_round(self, offset_map: OffsetMap) -> tuple[bool, dict[TopicPartition, int]]:
+    def _list(self, lister: BucketLister) -> OffsetMap:
+        subscription = self.settings.subscription
+        return lister.list(
+            subscription.topics, subscription.matches, committed=self.settings.is_committed
+        )
+
+    def run_round(
+        self, lister: BucketLister, offset_map: OffsetMap
+    ) -> tuple[bool, dict[TopicPartition, int]]:
         """Run a round; return whether a commit had a conflict, and the committed offsets."""
         self._on_step("listed")
         exports = {}
@@ -133,7 +141,7 @@ class LakeJob:
                 start = offsets.get(one.partition, one.start_offset)
                 reached[topic, one.partition] = max(start, one.start_offset)
         try:
-            results = self._write(offset_map, exports, rounds)
+            results = self._write(lister, offset_map, exports, rounds)
         except CommitConflictError as error:
             logger.info("commit conflict", reason=str(error))
             return True, reached
@@ -195,12 +203,15 @@ class LakeJob:
 
     def _write(
         self,
+        lister: BucketLister,
         offset_map: OffsetMap,
         exports: Mapping[str, TopicExport],
         rounds: Mapping[str, TopicRound],
     ) -> dict[str, list[TopicResult]]:
         """Run tasks that write files; run them again after adding missing columns."""
         ranges = [one for current in rounds.values() for one in current.ranges]
+        if self.settings.is_committed:
+            offset_map = lister.load_aborted(offset_map, ranges)
         tasks = plan(offset_map, ranges, task_bytes=self.settings.task_bytes)
         results: dict[str, list[TopicResult]] = {one.topic: [] for one in ranges}
         pending = [(task, sorted({part.topic for part in task.slices})) for task in tasks]

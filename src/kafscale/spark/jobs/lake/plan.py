@@ -21,10 +21,11 @@ def resume_offset(
     """Return where a partition continues, if the table has its offsets before `next_offset`."""
     if next_offset is None:
         return partition.start_offset
-    if next_offset > partition.end_offset:
+    if next_offset > partition.high_watermark:
         raise OffsetOutOfRangeError(
             f"the table has offsets up to {next_offset} of {partition.topic}/{partition.partition},"
-            f" which ends at {partition.end_offset}: it was filled from another topic of that name"
+            f" which ends at {partition.high_watermark}: it was filled from another topic of that"
+            " name"
         )
     if next_offset < partition.start_offset:
         if fail_on_data_loss:

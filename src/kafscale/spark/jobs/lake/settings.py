@@ -53,6 +53,9 @@ class LakeSettings:
     fail_on_data_loss: bool = True
     """Whether to fail if retention has deleted records before they were read."""
 
+    is_committed: bool = True
+    """Whether records of open and of aborted transactions are left out."""
+
     is_once: bool = False
     """Whether to stop after the records that existed at the start."""
     interval_ms: int = INTERVAL_MS

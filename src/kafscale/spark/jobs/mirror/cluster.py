@@ -59,7 +59,9 @@ class Cluster:
         with wrap_errors(self):
             return AdminClient(self._common())
 
-    def consumer(self, group: str, *, wait_ms: int = 500) -> Any:
+    def consumer(
+        self, group: str, *, wait_ms: int = 500, isolation_level: str = "read_committed"
+    ) -> Any:
         """Create a consumer for manual assignment; it uses the group only to commit offsets.
 
         At the end of a partition the broker delays its response by `wait_ms`, and with it the
@@ -75,7 +77,7 @@ class Cluster:
                 "fetch.message.max.bytes": 4 * 1024 * 1024,
                 "fetch.wait.max.ms": wait_ms,
                 "group.id": f"{GROUP_PREFIX}-{group}",
-                "isolation.level": "read_committed",
+                "isolation.level": isolation_level,
             },
         )
 

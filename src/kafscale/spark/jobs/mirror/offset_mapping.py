@@ -83,7 +83,10 @@ class TargetReader:
     def __init__(self, cluster: Cluster, source_id: str) -> None:
         self._cluster = cluster
         self._source_id = source_id
-        self._consumer = cluster.consumer(source_id, wait_ms=PROBE_WAIT_MS)
+        # The mirror writes without transactions; those of others must not hide its records.
+        self._consumer = cluster.consumer(
+            source_id, wait_ms=PROBE_WAIT_MS, isolation_level="read_uncommitted"
+        )
 
     def close(self) -> None:
         self._consumer.close()

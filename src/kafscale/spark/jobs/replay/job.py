@@ -8,7 +8,9 @@ Invariants:
 
 * Exactly once: a second run, after a killed or a finished one, writes only what is missing. Runs
   belong to the same replay if their definitions are equal: source topic, start, filter,
-  expressions, function and partitioner. Other replays may write to the same topic.
+  expressions, function and partitioner. Other replays may write to the same topic. This holds for
+  drivers and tasks that are killed, and needs no transactions: a replay may take longer than any
+  transaction timeout, and what is written need not be written again.
 * Records of a partition stay in order, so one task reads a source partition from start to end.
 """
 
@@ -50,7 +52,7 @@ from kafscale.spark.runtime.errors import TaskFailure
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.spark.runtime.parallel_map import collect_with_progress
 from kafscale.spark.source.data_source import batch_ranges
-from kafscale.spark.source.options import parse
+from kafscale.spark.source.options import READ_COMMITTED, parse
 from kafscale.spark.source.query import Query
 
 if TYPE_CHECKING:
@@ -75,6 +77,7 @@ class ReplaySettings(CopySettings):
     bounds: Mapping[str, str] = field(default_factory=dict)
     """Start and end, as options of the Spark source: startingOffsets and so on."""
     codec: Codec = Codec.LZ4
+    isolation: str = READ_COMMITTED
 
     def __post_init__(self) -> None:
         if self.partitioner not in {KEEP, KEY}:
@@ -88,6 +91,7 @@ class ReplaySettings(CopySettings):
     def definition(self) -> tuple[object, ...]:
         """What identifies a replay across runs. The end may change, the start may not."""
         starting = sorted(item for item in self.bounds.items() if item[0].startswith("starting"))
+        isolation = () if self.isolation == READ_COMMITTED else (self.isolation,)
         return (
             self.topic,
             self.where,
@@ -95,6 +99,7 @@ class ReplaySettings(CopySettings):
             self.function,
             self.partitioner,
             tuple(starting),
+            *isolation,
         )
 
 
@@ -129,14 +134,17 @@ def prepare(settings: ReplaySettings) -> tuple[list[Slice], dict[int, ReplayItem
         {
             "subscribe": settings.topic,
             "startingOffsetsByTimestampStrategy": "latest",
+            "isolationLevel": settings.isolation,
             **settings.bounds,
         }
     )
     query = Query(settings.location, options, ())
     with settings.location.open() as store:
-        offset_map = query.list_offsets(BucketLister(store, settings.location.namespace))
+        lister = BucketLister(store, settings.location.namespace)
+        offset_map = query.list_offsets(lister)
         partitions = options.subscription.require(offset_map)
         ranges = batch_ranges(query, partitions, query.timestamp_search(store, partitions))
+        offset_map = query.load_aborted(lister, offset_map, ranges)
     count = partition_count_of(offset_map, settings.topic)
     target = TargetTopic(
         settings.target, settings.partition_count or count, _target_configs(settings, offset_map)
@@ -152,12 +160,8 @@ def prepare(settings: ReplaySettings) -> tuple[list[Slice], dict[int, ReplayItem
     for one in ranges:
         start = max(one.start_offset, progress[one.partition].resume_offset())
         if start < one.end_offset:
-            extents = tuple(
-                offset_map.partitions[one.topic, one.partition].extents_between(
-                    start, one.end_offset
-                )
-            )
-            slices.append(Slice(one.topic, one.partition, start, one.end_offset, extents))
+            partition = offset_map.partitions[one.topic, one.partition]
+            slices.append(Slice.of(partition, start, one.end_offset))
     items = {
         one.partition: ReplayItem(
             settings.topic,

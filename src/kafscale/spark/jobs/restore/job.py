@@ -7,6 +7,9 @@ while its objects still exist. Invariants:
   late offset with an early timestamp is included, and an early offset with a late one is not.
 * Key, value, headers, timestamp, partition and codec are those of the source. Offsets start at 0:
   they equal those of the source if it starts at 0 and no record before the last is omitted.
+* Records of aborted transactions are not restored, and neither are those of transactions that are
+  open at the end of the source: the coordinator of the source would decide them, and it may no
+  longer exist. All others are, also behind an open transaction. The new topic has no transactions.
 * Only this job writes to the new topic, which also holds its progress: a run after a killed one
   continues. A topic with other records is rejected before anything is written.
 """
@@ -36,9 +39,9 @@ from kafscale.spark.jobs.shared.target_topic import (
 )
 from kafscale.spark.plan import offset_bounds
 from kafscale.spark.plan.offset_bounds import LATEST, Bound, GlobalOffset, Side, SpecificOffsets
-from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets
-from kafscale.spark.plan.task_planner import Slice
-from kafscale.spark.read.bucket_listing import list_bucket
+from kafscale.spark.plan.offset_map import OffsetMap
+from kafscale.spark.plan.task_planner import OffsetRange, Slice
+from kafscale.spark.read.bucket_listing import BucketLister
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.text.topic_partition import TopicPartition
 
@@ -52,6 +55,8 @@ class RestoreSettings(CopySettings):
 
     until_ms: int | None = None
     """The greatest timestamp to restore."""
+    is_committed: bool = True
+    """Whether records of open and of aborted transactions are left out."""
     end_offsets: str = ""
     """End offsets of partitions, as JSON: {"topic": {"0": 23}}."""
 
@@ -80,8 +85,17 @@ def prepare(settings: RestoreSettings) -> list[RestoreItem]:
     """List the source, find or create the new topic, and check that it may be written to."""
     bootstrap = parse_addresses(settings.bootstrap)
     with settings.location.open() as store:
-        offset_map = list_bucket(store, settings.location.namespace, [settings.topic])
-    slices = _slices(settings, offset_map)
+        lister = BucketLister(store, settings.location.namespace)
+        offset_map = lister.list([settings.topic])
+        ranges = _ranges(settings, offset_map)
+        if settings.is_committed:
+            offset_map = lister.load_aborted(offset_map, ranges, with_open=True)
+    slices = [
+        Slice.of(
+            offset_map.partitions[each.topic, each.partition], each.start_offset, each.end_offset
+        )
+        for each in ranges
+    ]
     target = TargetTopic(
         settings.target,
         settings.partition_count or partition_count_of(offset_map, settings.topic),
@@ -94,7 +108,12 @@ def prepare(settings: RestoreSettings) -> list[RestoreItem]:
         )
     with BlockingClient(bootstrap, settings.security) as client:
         topic = client.run(partial(_find_or_create, target))
-        ids = {part: producer_id_for(topic.topic_id, part, settings.until_ms) for part in slices}
+        ids = {
+            part: producer_id_for(
+                topic.topic_id, part, settings.until_ms, is_committed=settings.is_committed
+            )
+            for part in slices
+        }
         for part, producer_id in ids.items():
             client.run(partial(_check_writable, topic=topic, part=part, producer_id=producer_id))
     return [
@@ -147,7 +166,7 @@ def summarize(
     )
 
 
-def _slices(settings: RestoreSettings, offset_map: OffsetMap) -> list[Slice]:
+def _ranges(settings: RestoreSettings, offset_map: OffsetMap) -> list[OffsetRange]:
     partitions = {
         key: partition for key, partition in offset_map.partitions.items() if partition.topic
     }
@@ -157,18 +176,10 @@ def _slices(settings: RestoreSettings, offset_map: OffsetMap) -> list[Slice]:
     if settings.end_offsets:
         bound = SpecificOffsets(offset_bounds.parse("offsets", settings.end_offsets))
     ends = offset_bounds.resolve(bound, partitions, Side("ending", needs_record=False), _no_search)
-    return [_slice(partition, ends[key]) for key, partition in sorted(partitions.items())]
-
-
-def _slice(partition: PartitionOffsets, end_offset: int) -> Slice:
-    start_offset = partition.start_offset
-    return Slice(
-        partition.topic,
-        partition.partition,
-        start_offset,
-        max(end_offset, start_offset),
-        tuple(partition.extents_between(start_offset, end_offset)),
-    )
+    return [
+        OffsetRange(*key, partition.start_offset, max(ends[key], partition.start_offset))
+        for key, partition in sorted(partitions.items())
+    ]
 
 
 def _no_search(times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:

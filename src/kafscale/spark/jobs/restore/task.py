@@ -3,7 +3,8 @@
 A record is selected by its own offset and timestamp. A batch of which all records are selected is
 copied unchanged. Other batches are rebuilt from the selected records with the same codec; so are
 batches that a producer may not send: those with LogAppendTime, which become CreateTime, those with
-gaps from compaction, and those of transactions. Control batches have no records.
+gaps from compaction, and those of transactions. Control batches have no records, and aborted ones
+are left out.
 
 The new partition holds the progress: a prefix of the selected records, because one producer with
 the same id in every run appends them in order (see `client.idempotent_appender`), and its sequence
@@ -27,6 +28,7 @@ from kafscale.errors import InvalidRequestError
 from kafscale.net.address import Address
 from kafscale.records import BatchView, Codec, Record, build, iterate
 from kafscale.records.compression import CODEC_MASK
+from kafscale.spark.codec.aborted_batches import NONE_ABORTED, AbortedBatches
 from kafscale.spark.codec.columns import Columns
 from kafscale.spark.codec.decoder import Decoder
 from kafscale.spark.plan.task_planner import Slice
@@ -47,6 +49,7 @@ class Selection(msgspec.Struct, frozen=True):
     """Exclusive."""
     until_ms: int | None = None
     """The greatest timestamp, inclusive."""
+    aborted: AbortedBatches = NONE_ABORTED
 
     def contains(self, record: Record) -> bool:
         return self.start_offset <= record.offset < self.end_offset and (
@@ -55,7 +58,7 @@ class Selection(msgspec.Struct, frozen=True):
 
     def select(self, batch: BatchView) -> bytearray | None:
         """Return the selected records of a batch as a batch to produce; None if there are none."""
-        if batch.is_control:
+        if batch.is_control or self.aborted.contains(batch):
             return None
         if self.is_copyable(batch):
             return bytearray(batch.buffer)
@@ -99,7 +102,12 @@ class RestoreItem(msgspec.Struct, frozen=True):
 
     @property
     def selection(self) -> Selection:
-        return Selection(self.source.start_offset, self.source.end_offset, self.until_ms)
+        return Selection(
+            self.source.start_offset,
+            self.source.end_offset,
+            self.until_ms,
+            AbortedBatches(self.source.aborted),
+        )
 
 
 class PartitionResult(msgspec.Struct):
@@ -118,14 +126,23 @@ class PartitionResult(msgspec.Struct):
     """The number of offsets of the source that were not selected or have no record."""
 
 
-def producer_id_for(topic_id: bytes, source: Slice, until_ms: int | None) -> int:
+def producer_id_for(
+    topic_id: bytes, source: Slice, until_ms: int | None, *, is_committed: bool
+) -> int:
     """Return the producer id of a partition, equal for all runs of the same restore.
 
     The end offset is not part of it, only the time: a run without a time continues an earlier one
     although the source has grown.
     """
+    isolation = () if is_committed else ("read_uncommitted",)
     return producer_id_of(
-        "restore", topic_id, source.topic, source.partition, source.start_offset, until_ms
+        "restore",
+        topic_id,
+        source.topic,
+        source.partition,
+        source.start_offset,
+        until_ms,
+        *isolation,
     )
 
 

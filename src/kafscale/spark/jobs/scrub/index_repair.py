@@ -6,9 +6,14 @@ read, before and after the write. If it is not after the write, the owner has sw
 and the new index is deleted again: readers rebuild a missing index, while the index of another
 segment would mislead them.
 
-The producer state and the leader epochs in a damaged index are kept if they can be read; each has
-its own checksum. They are dropped from an undamaged index that does not fit its segment: it belongs
-to another segment. The broker that opens the log then rebuilds them from the batches.
+The producer state, the transactions and the leader epochs in a damaged index are kept if they can
+be read; each has its own checksum. They are dropped from an undamaged index that does not fit its
+segment: it belongs to another segment. The broker that opens the log then rebuilds them from the
+batches.
+
+Transactions that cannot be read are rebuilt, if it is known what is open before the segment. If it
+is not, the producer state is dropped as well: without it, an index says nothing about transactions,
+while one with it would say that there are none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,12 +23,18 @@ from typing import Final
 
 from kafscale.errors import DamagedObjectError, ObjectExistsError, ObjectNotFoundError
 from kafscale.records import BatchView
+from kafscale.spark.jobs.scrub.transactions import rebuild_section
 from kafscale.storage.bucket import read_segment_footer
 from kafscale.storage.formats import index
 from kafscale.storage.formats.index import Index
-from kafscale.storage.formats.index_section import EPOCHS_SECTION, PRODUCERS_SECTION
+from kafscale.storage.formats.index_section import (
+    EPOCHS_SECTION,
+    PRODUCERS_SECTION,
+    TRANSACTIONS_SECTION,
+)
 from kafscale.storage.log.state.leader_epochs import LeaderEpochs
 from kafscale.storage.log.state.producer_state import Producers
+from kafscale.storage.log.state.transactions import TransactionSection
 from kafscale.storage.objects.blocking import BlockingObjectStore
 
 INTERVAL_BYTES: Final = 4096
@@ -33,15 +44,33 @@ _SECTION: Final = Struct(">4sI")
 
 
 def rebuild_index(
-    key: str, batches: Sequence[BatchView], damaged: bytes, prior_max_timestamp_ms: int | None
+    key: str,
+    batches: Sequence[BatchView],
+    damaged: bytes,
+    prior_max_timestamp_ms: int | None,
+    before: TransactionSection | None,
 ) -> Index:
-    """Rebuild the index of a segment, with the readable sections of a damaged index."""
+    """Rebuild the index of a segment, with the readable sections of a damaged index.
+
+    `before` is what the index of the segment before says about transactions, if it is known.
+    """
     rebuilt = index.rebuild(batches, INTERVAL_BYTES, prior_max_timestamp_ms=prior_max_timestamp_ms)
-    with suppress(DamagedObjectError):
-        index.decode(key, damaged)
-        return rebuilt
-    rebuilt.sections.update(_readable_sections(key, damaged))
+    sections = rebuilt.sections
+    if not _is_decodable(key, damaged):
+        sections.update(_readable_sections(key, damaged))
+    if TRANSACTIONS_SECTION not in sections:
+        if before is None:
+            sections.pop(PRODUCERS_SECTION, None)
+        elif not (section := rebuild_section(before, batches)).is_empty:
+            sections[TRANSACTIONS_SECTION] = section.encode()
     return rebuilt
+
+
+def _is_decodable(key: str, data: bytes) -> bool:
+    with suppress(DamagedObjectError):
+        index.decode(key, data)
+        return True
+    return False
 
 
 def install_index(
@@ -104,6 +133,8 @@ def _is_readable(key: str, magic: bytes, content: bytes) -> bool:
             Producers.decode(key, content)
         elif magic == EPOCHS_SECTION:
             LeaderEpochs.decode(key, content)
+        elif magic == TRANSACTIONS_SECTION:
+            TransactionSection.decode(key, content)
     except DamagedObjectError:
         return False
-    return magic in {PRODUCERS_SECTION, EPOCHS_SECTION}
+    return magic in {PRODUCERS_SECTION, EPOCHS_SECTION, TRANSACTIONS_SECTION}

@@ -8,6 +8,7 @@ reported. Staged objects are reported after a day, because jobs may run for long
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import groupby
 from typing import Final
 
 import msgspec
@@ -82,6 +83,8 @@ class ListedSegment(msgspec.Struct, frozen=True):
     key: str
     size_bytes: int
     modified_ms: int
+    is_first: bool = False
+    """Whether it is the first segment of its partition."""
 
     @property
     def index_key(self) -> str:
@@ -140,6 +143,9 @@ def list_namespace(
     orphans += [(key, FindingKind.ORPHAN_INDEX, topic) for key, topic in indexes.items()]
     listing.findings += _check_again(store, orphans)
     listing.segments.sort(key=lambda each: (each.topic_partition, each.base_offset))
+    for _, segments in groupby(enumerate(listing.segments), lambda each: each[1].topic_partition):
+        number, first = next(segments)
+        listing.segments[number] = msgspec.structs.replace(first, is_first=True)
     return listing
 
 

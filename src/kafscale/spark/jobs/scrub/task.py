@@ -1,7 +1,8 @@
 """The task of a scrub: reads objects, verifies them, and rebuilds indexes if requested.
 
 In addition to the checks of `storage.formats.verification`, the task decodes the records of
-segments and WAL objects as any reader would.
+segments and WAL objects as any reader would, and checks that an index with a section about
+transactions lists all that were aborted in its segment: readers would return their records.
 
 Brokers keep working while a scrub runs: an object that no longer exists is skipped, and one that
 looks damaged is read again before it is reported, because it may have been replaced between two
@@ -9,7 +10,8 @@ requests.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeVar
+from contextlib import suppress
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -18,12 +20,14 @@ from kafscale.errors import DamagedObjectError, ObjectNotFoundError, RecordsErro
 from kafscale.records import BatchView, iterate
 from kafscale.spark.jobs.scrub import index_repair
 from kafscale.spark.jobs.scrub.listing import Finding, FindingKind, ListedSegment
+from kafscale.spark.jobs.scrub.transactions import known_section, missing_aborted, rebuild_section
 from kafscale.spark.jobs.shared.record_scan import chunk_batches, scan
 from kafscale.spark.read.location import Location
 from kafscale.storage.formats import object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.formats.segment import Segment
 from kafscale.storage.formats.verification import verify_index, verify_segment, verify_wal_object
+from kafscale.storage.log.state.transactions import TransactionSection
 from kafscale.storage.objects.blocking import BlockingObjectStore
 from kafscale.storage.objects.store import ObjectInfo
 from kafscale.text.topic_partition import TopicPartition
@@ -53,6 +57,17 @@ def check_records(key: str, batches: Sequence[BatchView]) -> None:
             raise DamagedObjectError(key, "the offsets of its records do not ascend")
 
 
+def check_transactions(key: str, entries: Index, batches: Sequence[BatchView]) -> None:
+    """Raise `DamagedObjectError` if an index hides that its segment has aborted transactions."""
+    section = known_section(key, entries)
+    if section is not None and (missing := missing_aborted(section, batches)) is not None:
+        raise DamagedObjectError(
+            key,
+            f"it lacks the aborted transaction of producer {missing.producer_id} at offsets"
+            f" {missing.first_offset} to {missing.last_offset}",
+        )
+
+
 # --- tasks ----------------------------------------------------------------------------------------
 
 
@@ -61,6 +76,8 @@ class ScrubItem(msgspec.Struct, frozen=True):
 
     segments: tuple[ListedSegment, ...] = ()
     """Neighbouring segments of one or more partitions."""
+    before: ListedSegment | None = None
+    """The segment before the first one in its partition, if any."""
     wal_keys: tuple[str, ...] = ()
 
 
@@ -86,11 +103,23 @@ def scrub_objects(location: Location, now_ms: int, item: ScrubItem, *, repair: b
     result = ScrubResult()
     with location.open() as store:
         task = _Task(store, now_ms, result, repair=repair)
+        if repair and item.before is not None:
+            task.load_before(item.before, item.segments[0])
         for listed in item.segments:
             task.check_segment(listed)
         for key in item.wal_keys:
             task.check_wal(location.namespace, key)
     return result
+
+
+class _Previous(NamedTuple):
+    """What is known of the log up to a segment."""
+
+    topic_partition: TopicPartition
+    end_offset: int
+    greatest_ms: int | None
+    """The greatest timestamp."""
+    section: TransactionSection | None
 
 
 class _Task:
@@ -101,8 +130,20 @@ class _Task:
         self._now_ms = now_ms
         self._result = result
         self._repair = repair
-        self._previous: tuple[TopicPartition, int, int | None] | None = None
-        """Partition, end offset and greatest timestamp of the log up to the previous segment."""
+        self._previous: _Previous | None = None
+
+    def load_before(self, before: ListedSegment, first: ListedSegment) -> None:
+        """Read what the index of the segment before the first one says."""
+        with suppress(ObjectNotFoundError, DamagedObjectError):
+            entries = verify_index(
+                before.index_key, self._store.get(before.index_key), before.base_offset
+            )
+            self._previous = _Previous(
+                before.topic_partition,
+                first.base_offset,
+                entries.log_max_timestamp_ms,
+                known_section(before.index_key, entries),
+            )
 
     # --- segments -----------------------------------------------------------------------------
 
@@ -146,6 +187,7 @@ class _Task:
         try:
             data = self._store.get(key)
             entries = verify_index(key, data, listed.base_offset, verified.batches)
+            check_transactions(key, entries, verified.batches)
         except ObjectNotFoundError:
             if self._now_ms - listed.modified_ms < GRACE_MS:
                 return None, None
@@ -162,20 +204,26 @@ class _Task:
         entries: Index | None,
     ) -> None:
         """Report a finding, after repairing the index if requested."""
-        prior_ms = None
-        if self._previous and self._previous[:2] == (listed.topic_partition, listed.base_offset):
-            prior_ms = self._previous[2]
+        previous = self._previous
+        if previous is None or previous[:2] != (listed.topic_partition, listed.base_offset):
+            previous = _Previous(listed.topic_partition, listed.base_offset, None, None)
+        if listed.is_first:
+            # Transactions that began before it have no batches left there.
+            previous = previous._replace(section=TransactionSection.empty())
         if finding is not None:
             if self._repair:
-                entries = self._repair_index(listed, verified, finding, prior_ms)
+                entries = self._repair_index(listed, verified, finding, previous)
             is_repaired = self._repair and entries is not None
             self._result.findings.append(msgspec.structs.replace(finding, is_repaired=is_repaired))
         greatest_ms = entries.log_max_timestamp_ms if entries else None
         next_offset = verified.footer.last_offset + 1
-        self._previous = (listed.topic_partition, next_offset, greatest_ms)
+        section = known_section(listed.index_key, entries)
+        if section is None and previous.section is not None:
+            section = rebuild_section(previous.section, verified.batches)
+        self._previous = _Previous(listed.topic_partition, next_offset, greatest_ms, section)
 
     def _repair_index(
-        self, listed: ListedSegment, verified: Segment, finding: Finding, prior_ms: int | None
+        self, listed: ListedSegment, verified: Segment, finding: Finding, previous: "_Previous"
     ) -> Index | None:
         """Rebuild an index; None if it could not be installed."""
         key = listed.index_key
@@ -186,7 +234,9 @@ class _Task:
                 damaged = bytes(self._store.get(key))
             except ObjectNotFoundError:
                 is_missing = True
-        rebuilt = index_repair.rebuild_index(key, verified.batches, damaged, prior_ms)
+        rebuilt = index_repair.rebuild_index(
+            key, verified.batches, damaged, previous.greatest_ms, previous.section
+        )
         is_installed = index_repair.install_index(
             self._store, listed.key, verified.footer.checksum, key, rebuilt, is_missing=is_missing
         )
@@ -220,7 +270,14 @@ def plan_items(
     segments: Sequence[ListedSegment], wal: Sequence[ObjectInfo], bytes_max: int
 ) -> list[ScrubItem]:
     """Split objects into tasks of about `bytes_max`, with neighbouring segments together."""
-    return [ScrubItem(segments=chunk) for chunk in _chunks(segments, bytes_max)] + [
+    items: list[ScrubItem] = []
+    before: ListedSegment | None = None
+    for chunk in _chunks(segments, bytes_max):
+        if before is not None and before.topic_partition != chunk[0].topic_partition:
+            before = None
+        items.append(ScrubItem(segments=chunk, before=before))
+        before = chunk[-1]
+    return items + [
         ScrubItem(wal_keys=tuple(item.key for item in chunk)) for chunk in _chunks(wal, bytes_max)
     ]
 

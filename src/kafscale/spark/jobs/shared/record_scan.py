@@ -15,6 +15,7 @@ from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.records import BatchView, Codec, inflate, iterate
 from kafscale.records.record import RECORD_BYTES_MIN
 from kafscale.spark.codec import decoder_arrays, decoder_kernel
+from kafscale.spark.codec.aborted_batches import NONE_ABORTED, AbortedBatches
 from kafscale.spark.codec.columns import Columns
 from kafscale.spark.codec.decoder_input import join_payloads, kernel_batches, select
 from kafscale.spark.codec.decoder_kernel import BATCH, INT64_MAX, NULL, Table
@@ -29,7 +30,7 @@ _COLUMNS: Final = Columns(("key", "value", "offset"))
 
 
 class RecordScan(NamedTuple):
-    """Batches and their records, without control batches, which have no keys."""
+    """Batches and their records, without control batches, which have no keys, and aborted ones."""
 
     batches: Sequence[BatchView]
     source: NDArray[np.uint8]
@@ -81,10 +82,12 @@ def chunk_batches(batches: Sequence[BatchView]) -> Iterator[list[BatchView]]:
         yield chunk
 
 
-def scan(key: str, batches: Sequence[BatchView]) -> RecordScan:
+def scan(
+    key: str, batches: Sequence[BatchView], aborted: AbortedBatches = NONE_ABORTED
+) -> RecordScan:
     """Scan all records of batches that were read from the object `key`."""
     assert batches
-    chosen = select(key, batches, 0, INT64_MAX, None)
+    chosen = select(key, batches, 0, INT64_MAX, None, aborted=aborted)
     if not chosen.batches:
         none = np.empty(0, np.uint8)
         nothing = decoder_arrays.allocate(_COLUMNS, 0)

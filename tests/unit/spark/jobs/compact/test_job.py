@@ -12,7 +12,7 @@ from kafscale.records import BatchView, Codec, Record, build
 from kafscale.spark.jobs.compact import job
 from kafscale.spark.jobs.compact.job import CompactSettings
 from kafscale.storage.compaction.checkpoint import read_checkpoint
-from kafscale.storage.formats import segment
+from kafscale.storage.formats import object_keys, segment
 from unit.spark.jobs.keyed_log import NOW_MS, TOPIC, TOPIC_ID, KeyedLog, delete_horizon_ms
 
 pytestmark = pytest.mark.timeout(120)  # The first test compiles, unless the cache is warm.
@@ -171,21 +171,24 @@ def test_head_makes_records_obsolete_and_is_not_rewritten(log):
     check_whole(log, 6)
 
 
-def test_transactional_records_are_kept_and_make_no_record_obsolete(log):
+def test_aborted_records_are_dropped_and_make_no_record_obsolete(log):
     producer = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
     first = log.batch([(b"a", b"1")])
-    inside = log.batch([(b"a", b"2"), (b"a", b"3")], **producer)
+    inside = log.batch([(b"a", b"2"), (None, b"3")], **producer)
     marker = build_end_marker(
         ControlType.ABORT, offset=3, timestamp_ms=NOW_MS, producer_id=1, producer_epoch=0
     )
     log.next_offset += 1
     last = log.batch([(b"b", b"1"), (b"b", b"2")])
     log.put_segment([first, inside, BatchView(marker), last])
+    log.store.put(object_keys.transactions_key(log.location.namespace, TOPIC, 0), [b"1"])
     log.compact(is_forced=True)
-    batches = log.batches()
-    assert [batch.count for batch in batches] == [1, 2, 1, 1]
-    assert bytes(batches[1].buffer) == bytes(inside.buffer)
-    assert batches[2].is_control
+    assert [record.offset for record in log.records()] == [0, 3, 5]
+    log.compact(is_forced=True)  # The marker gets a horizon, because nothing is left.
+    (horizon_ms,) = [delete_horizon_ms(batch) for batch in log.batches() if batch.is_control]
+    assert horizon_ms == NOW_MS + 24 * 3600 * 1000
+    log.compact(horizon_ms, is_forced=True)
+    assert [record.offset for record in log.records()] == [0, 5]
 
 
 def test_damaged_partition_is_not_rewritten(log):

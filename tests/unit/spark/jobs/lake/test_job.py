@@ -8,9 +8,11 @@ from kafscale.errors import InvalidRequestError, OffsetOutOfRangeError
 from kafscale.spark.jobs.lake.settings import Start
 from kafscale.spark.tables.maintenance import MaintenanceOptions
 from kafscale.spark.tables.time_partitions import TimeGranularity
+from unit.spark.jobs.keyed_log import TOPIC
 from unit.spark.jobs.lake_log import LakeLog, raw_rows, total
 from unit.spark.jobs.lake_runs import Killed, job, killer
 from unit.spark.jobs.lake_tables import Tables
+from unit.spark.transactional_log import ABORT, COMMIT, TransactionalLog
 
 
 def test_topics_are_written_to_tables(log, tables):
@@ -23,6 +25,29 @@ def test_topics_are_written_to_tables(log, tables):
     assert total(lake.summary(), "records") == 3 * 21 + 5
     assert total(lake.summary(), "commits") == 5, "4 because of the limit of records, and 1"
     assert [row[-2:] for row in lake.summary().rows] == [(80.0, 80.0), (98.0, 100.0)]
+
+
+def test_tables_get_committed_records(tables):
+    with TransactionalLog() as source:
+        for producer_id, control_type in [(1, COMMIT), (2, ABORT), (3, COMMIT)]:
+            source.append(producer_id, 3)
+            source.append(-1, 2, transactional=False)
+            source.end(producer_id, control_type)
+        source.append(4, 2)
+        source.append(-1, 2, transactional=False)
+        source.flush()
+        source.roll(5)
+        job(source, tables, TOPIC).run()
+        assert _offsets(tables) == [offset for offset, _ in source.committed()]
+        source.end(4, COMMIT)
+        source.flush()
+        job(source, tables, TOPIC).run()
+        assert _offsets(tables) == [offset for offset, _ in source.committed()]
+        assert len(_offsets(tables)) == 3 + 3 + 2 * 3 + 2 + 2
+
+
+def _offsets(tables):
+    return sorted(tables.rows(TOPIC).column("offset").to_pylist())
 
 
 @pytest.mark.parametrize("granularity", list(TimeGranularity))

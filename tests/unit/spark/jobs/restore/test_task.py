@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from doubles.end_marker import ControlType, build_end_marker
 from kafscale.records import BatchView, Codec, Header, Record, TimestampType, build, iterate
+from kafscale.spark.codec.aborted_batches import AbortedBatches
 from kafscale.spark.jobs.restore.task import Selection
+from kafscale.storage.log.state.transactions import AbortedTransaction, TransactionSpans
 
 BASE = 100
 times = st.integers(0, 20)
@@ -57,6 +59,27 @@ def test_fully_selected_plain_batch_is_copied(batch):
     )
     assert selection.is_copyable(batch) == is_plain
     assert (selection.select(batch) == bytes(batch.buffer)) == is_plain
+
+
+def test_batches_of_aborted_transactions_are_left_out():
+    def batch(offset, **fields):
+        records = [Record(offset, 5, b"key", b"value")]
+        return BatchView(build(records, producer_epoch=0, base_sequence=0, **fields))
+
+    spans = TransactionSpans.of([AbortedTransaction(1, 4, 8), AbortedTransaction(2, 6, 9)])
+    selection = Selection(0, 20, aborted=AbortedBatches(spans))
+    for offset, producer_id, is_selected in [
+        (3, 1, True),
+        (4, 1, False),
+        (7, 1, False),
+        (9, 1, True),
+        (4, 2, True),
+        (8, 2, False),
+        (5, 3, True),
+    ]:
+        aborted = batch(offset, producer_id=producer_id, transactional=True)
+        assert (selection.select(aborted) is not None) is is_selected
+        assert selection.select(batch(offset, producer_id=producer_id)) is not None
 
 
 def test_transactional_batch_becomes_plain_and_its_marker_is_dropped():

@@ -133,7 +133,7 @@ class SwappingStore:
 def test_concurrent_swap_wins(store, is_missing, when):
     put_segment(store, range(100), indexed=not is_missing)
     verified = verify_segment(KEY, store.get(KEY), 0)
-    rebuilt = index_repair.rebuild_index(INDEX_KEY, verified.batches, b"", None)
+    rebuilt = index_repair.rebuild_index(INDEX_KEY, verified.batches, b"", None, None)
     index_repair.install_index(
         SwappingStore(store, when),
         KEY,
@@ -149,7 +149,7 @@ def test_concurrent_swap_wins(store, is_missing, when):
 def test_index_of_a_swapped_segment_is_not_written(store):
     put_segment(store, range(100))
     verified = verify_segment(KEY, store.get(KEY), 0)
-    rebuilt = index_repair.rebuild_index(INDEX_KEY, verified.batches, b"", None)
+    rebuilt = index_repair.rebuild_index(INDEX_KEY, verified.batches, b"", None, None)
     put_segment(store, range(200))
     assert not index_repair.install_index(
         store, KEY, verified.footer.checksum, INDEX_KEY, rebuilt, is_missing=False

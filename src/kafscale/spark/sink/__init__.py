@@ -1,0 +1,1 @@
+"""The sink: writes data frames and streams to topics, each batch in one transaction."""
