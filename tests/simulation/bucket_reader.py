@@ -15,7 +15,13 @@ from kafscale.spark.read.bucket_listing import BucketLister
 from kafscale.storage.formats import segment
 from kafscale.storage.objects.store import ObjectStore
 from simulation.cluster import SimulatedCluster
-from simulation.model import NAMESPACE, InvariantViolationError, PartitionModel, SimulatedTopic
+from simulation.model import (
+    NAMESPACE,
+    InvariantViolationError,
+    PartitionModel,
+    SimulatedTopic,
+    value_of,
+)
 
 ATTEMPTS_MAX: Final = 5
 """How often the bucket is listed again because a listed object is gone."""
@@ -61,8 +67,7 @@ class BucketReader:
                 model.check_batch(batch)
                 for record in iterate(batch):
                     if extent.start_offset <= record.offset < extent.end_offset:
-                        assert record.value is not None
-                        found[record.offset] = (record.value, batch.max_timestamp_ms)
+                        found[record.offset] = (value_of(batch, record), batch.max_timestamp_ms)
         return found
 
     async def _start_offset(self, topic: SimulatedTopic, number: int) -> int:

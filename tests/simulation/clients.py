@@ -16,7 +16,8 @@ from kafscale.errors import (
 )
 from kafscale.records import BatchView, Record, build
 from kafscale.storage.log import timestamp_lookup
-from kafscale.storage.log.partition_log import AppendResult, PartitionLog
+from kafscale.storage.log.appends import AppendResult
+from kafscale.storage.log.partition_log import PartitionLog
 from simulation.brokers import Broker
 from simulation.cluster import SimulatedCluster
 from simulation.model import InvariantViolationError, PartitionModel, SimulatedTopic
@@ -37,6 +38,8 @@ class SentBatch:
 
 class Producer:
     """Sends batches to a partition, in order; idempotent producers retry failed ones."""
+
+    _is_transactional = False
 
     def __init__(
         self,
@@ -97,7 +100,9 @@ class Producer:
                 break
             except OutOfOrderSequenceError as error:
                 is_owner = self._cluster.is_owner(broker, self._topic, self._partition)
-                if is_owner and self._model.has_damage():
+                # After a marker, what is known of the producer does not go with its batches.
+                is_forgotten = self._is_transactional and self._model.start_seen > 0
+                if is_owner and (self._model.has_damage() or is_forgotten):
                     self._start_epoch()
                 elif is_owner and not self._is_deleted(sent):
                     start = self._model.start_seen
@@ -194,6 +199,7 @@ class Producer:
             producer_id=self._number if self._idempotent else -1,
             producer_epoch=self._epoch if self._idempotent else -1,
             base_sequence=self._sequence if self._idempotent else -1,
+            transactional=self._is_transactional,
         )
         self._sequence += count
         return SentBatch(bytes(data), values, now_ms)

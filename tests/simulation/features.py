@@ -25,6 +25,8 @@ class Feature(enum.Enum):
     """The wall clock of a broker jumps."""
     REFUSED_PARTITIONS = enum.auto()
     """The store refuses the segments of two partitions."""
+    TRANSACTIONS = enum.auto()
+    """Some producers send in transactions, and readers leave out what was aborted."""
     DAMAGED_INDEXES = enum.auto()
     """A bit of an index is flipped."""
     DAMAGED_SEGMENTS = enum.auto()
@@ -45,6 +47,7 @@ ENABLED: Final = frozenset(
         Feature.CLOCK_STEPS,
         Feature.REFUSED_PARTITIONS,
         Feature.DAMAGED_INDEXES,
+        Feature.TRANSACTIONS,
     }
 )
 """Add a feature here once the engine keeps its invariants with it."""

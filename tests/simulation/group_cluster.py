@@ -25,7 +25,8 @@ from doubles import virtual_time
 from doubles.memory_store import MemoryStore
 from kafscale.broker.group_coordinator.coordinator import Coordinator
 from kafscale.broker.group_coordinator.group_runtime import OffsetSettings
-from kafscale.broker.group_coordinator.pausable_clock import GroupClock
+from kafscale.broker.shards.pausable_clock import PausableClock
+from kafscale.broker.shards.shards import Shards
 from kafscale.errors import OperatingError, StoreUnavailableError
 from kafscale.groups.group import GroupSettings
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
@@ -135,20 +136,24 @@ class BrokerSession:
         self.node = node
         self.epoch = epoch
         self.lease_is_valid = True
-        self.coordinator = Coordinator(
+        self.shards = Shards(
             cluster.store,
-            cluster.topic_store,
-            SETTINGS,
-            OFFSETS,
-            Metrics(),
+            PausableClock(virtual_time.clock_ms, virtual_time.clock_ms),
             broker_id=node,
             linger_ms=5,
-            clock=GroupClock(virtual_time.clock_ms, virtual_time.clock_ms),
             random=cluster.random,
             lease_is_valid=lambda: self.lease_is_valid,
         )
+        self.coordinator = Coordinator(
+            self.shards, cluster.topic_store, SETTINGS, OFFSETS, Metrics()
+        )
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.running = asyncio.create_task(self.coordinator.run())
+        self.running = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.shards.writer.run())
+            group.create_task(self.coordinator.run())
 
     async def end(self) -> None:
         """End at once; responses in flight are lost."""
@@ -243,7 +248,7 @@ class GroupCluster:
     def reregister(self, node: int) -> None:
         """A broker notices that its lease is lost, and registers again."""
         session = self.live_brokers[node]
-        session.coordinator.drop_shards()
+        session.shards.drop_all()
         self._epochs += 1
         session.epoch, session.lease_is_valid = self._epochs, True
 
@@ -252,7 +257,7 @@ class GroupCluster:
         session = self.live_brokers.pop(node)
         if orderly:
             session.coordinator.shut_down()
-            await session.coordinator.writer.finish(60)
+            await session.shards.writer.finish(60)
         await session.end()
 
     # --- shards ---------------------------------------------------------------------------------
@@ -272,7 +277,7 @@ class GroupCluster:
         guards = {shard: await self._assign_to(shard, session) for shard in shards}
         while True:
             try:
-                return await session.coordinator.open_shards(guards)
+                return await session.shards.open(guards)
             except OperatingError:
                 await asyncio.sleep(0.1)
 
@@ -282,9 +287,9 @@ class GroupCluster:
         for shard in shards:
             requested = await self._assign(shard, lambda it: replace(it, reassigning_to=node))
             if self.random.random() < 0.5:
-                owner.coordinator.update_guard(shard, requested)
+                owner.shards.update(shard, requested)
         await asyncio.sleep(self.random.uniform(0, 1))
-        await owner.coordinator.release_shards(shards)
+        await owner.shards.release(shards)
         await self.take_over(node, shards)
 
     async def _assign_to(self, shard: int, session: BrokerSession) -> OwnershipGuard:

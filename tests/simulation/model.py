@@ -8,15 +8,14 @@ deleted, and no other record ever replaces it. The model records what clients ob
 from collections.abc import Iterable, Sequence
 from random import Random
 
-from kafscale.records import BatchView, iterate, split
+from kafscale.records import BatchView, Record, iterate, split
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.text.topic_partition import topic_directory
+from simulation.outcomes import InvariantViolationError, TransactionsModel
+
+__all__ = ["NAMESPACE", "InvariantViolationError", "PartitionModel", "SimulatedTopic", "value_of"]
 
 NAMESPACE = "simulated"
-
-
-class InvariantViolationError(AssertionError):
-    """The engine has violated an invariant."""
 
 
 class SimulatedTopic:
@@ -28,6 +27,14 @@ class SimulatedTopic:
         self.directory = topic_directory(name, self.id if is_reused else None)
         self.partitions = [PartitionModel(f"{name}/{index}") for index in range(partition_count)]
         self.is_deleted = False
+
+
+def value_of(batch: BatchView, record: Record) -> bytes:
+    """The value of a record, which is unique; those of markers get their offset."""
+    if batch.is_control:
+        return b"marker of %d at %d" % (batch.producer_id, record.offset)
+    assert record.value is not None
+    return record.value
 
 
 class PartitionModel:
@@ -46,6 +53,7 @@ class PartitionModel:
         """The acknowledged deletion offset: the log must not start below it."""
         self.delete_requested_to = 0
         """The highest requested deletion offset, acknowledged or not."""
+        self.transactions = TransactionsModel()
         self._may_miss: set[int] = set()
         self._damaged: set[int] = set()
 
@@ -143,8 +151,7 @@ class PartitionModel:
         for batch in batches:
             self.check_batch(batch)
             for record in iterate(batch):
-                assert record.value is not None
-                self.record(record.offset, record.value, batch.max_timestamp_ms)
+                self.record(record.offset, value_of(batch, record), batch.max_timestamp_ms)
 
     def check_batch(self, batch: BatchView) -> None:
         """A batch holds a record at each of its offsets, unless compaction removed it."""

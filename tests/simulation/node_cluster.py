@@ -20,12 +20,12 @@ from kafscale.metadata.cluster.replicas import preferred_owner
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, decode_broker
 from kafscale.metadata.schema.model import NO_BROKER, Assignment, Topic
-from kafscale.metadata.schema.topic_codec import decode_topic
-from kafscale.metadata.store.base import Entry
+from kafscale.metadata.schema.topic_codec import decode_topic, encode_topic
+from kafscale.metadata.store.base import Entry, Put
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.objects.memory import MemoryObjectStore
 from simulation.cluster import NO_FAULTS, random_settings
-from simulation.model import InvariantViolationError, PartitionModel, SimulatedTopic
+from simulation.model import NAMESPACE, InvariantViolationError, PartitionModel, SimulatedTopic
 from simulation.node_process import NodeProcess
 
 SERVED_SECONDS_MAX = 180.0
@@ -72,6 +72,8 @@ class NodeCluster:
         self.settings = random_settings(random)
         self.processes = Processes()
         self.late = LateRequests()
+        self.late_calls: set[asyncio.Task[None]] = set()
+        """Calls between brokers that arrive once more."""
         self.nodes: dict[int, NodeProcess] = {}
         """The newest process of each id."""
         self.zombies: list[NodeProcess] = []
@@ -146,6 +148,8 @@ class NodeCluster:
     async def land_late_requests(self) -> None:
         """Let every late request take effect, also those of processes that have ended."""
         self.late.release()
+        if self.late_calls:
+            await asyncio.wait(set(self.late_calls))
         for node in [*self._ended, *self.all_nodes()]:
             await node.metadata.wait_for_late_requests()
             await node.objects.wait_for_late_writes()
@@ -162,6 +166,18 @@ class NodeCluster:
         topic = SimulatedTopic(name, len(self.attempts) + 1, partition_count, is_reused=False)
         self.attempts[topic.id] = topic
         return topic
+
+    async def add_topic(self, name: str, partition_count: int) -> None:
+        """Put a topic into the store that nothing deletes."""
+        record = Topic(
+            name=name,
+            id=self.new_attempt(name, partition_count).id,
+            partitions=partition_count,
+            configs={},
+            created_ms=clock_ms(),
+            namespace=NAMESPACE,
+        )
+        await self.metadata.commit([], [Put(keys.topic_config(name), encode_topic(record))])
 
     def model(self, topic_id: bytes, partition: int) -> PartitionModel:
         topic = self.attempts[topic_id]

@@ -21,9 +21,7 @@ from kafscale.broker.cluster.partition_state_store import PartitionStateStore
 from kafscale.broker.cluster.registration import Registration
 from kafscale.broker.cluster.restore.restore import MetadataRestore
 from kafscale.broker.cluster_identity import establish_cluster_id
-from kafscale.broker.component_settings import group_settings, offset_settings
-from kafscale.broker.group_coordinator.coordinator import Coordinator
-from kafscale.broker.group_coordinator.pausable_clock import GroupClock
+from kafscale.broker.coordinators import Coordinators
 from kafscale.broker.topic_catalog_publisher import TopicCatalogPublisher
 from kafscale.config import Config
 from kafscale.config.sections.s3 import S3
@@ -47,6 +45,7 @@ from kafscale.storage.topic_catalog import CatalogWriter
 from kafscale.storage.wal.dead_stream_cleaner import DeadStreamCleaner
 from kafscale.storage.wal.streams import Streams
 from simulation.model import NAMESPACE
+from simulation.node_peers import NodePeers
 
 if TYPE_CHECKING:
     from simulation.node_cluster import NodeCluster
@@ -187,7 +186,22 @@ class NodeProcess:
             random=self._random,
             is_lease_valid=self._is_lease_valid,
         )
-        self.groups = self._coordinator()
+        coordinators = Coordinators.build(
+            CONFIG,
+            self.metadata,
+            topic_store=self.topic_store,
+            cluster_cache=self.cache,
+            registration=self.registration,
+            logs=self.engine.logs,
+            peers=NodePeers(cluster),
+            metrics=METRICS,
+            clock=self.clock,
+            steady_clock=clock_ms,
+            random=self._random,
+        )
+        self.shards = coordinators.shards
+        self.groups = coordinators.groups
+        self.transactions = coordinators.transactions
         self.node = self._node(guards, states)
         self.main = self.process.create_task(self._run())
 
@@ -236,7 +250,9 @@ class NodeProcess:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.node.run())
             group.create_task(self.engine.run())
+            group.create_task(self.shards.writer.run())
             group.create_task(self.groups.run())
+            group.create_task(self.transactions.coordinator.run())
             group.create_task(self._wait_until_ready())
 
     async def _wait_until_ready(self) -> None:
@@ -258,7 +274,7 @@ class NodeProcess:
         if self.registration.broker is not None:
             await self.node.leave(DRAIN_SECONDS)
         with suppress(StoreUnavailableError):
-            await self.groups.writer.finish(FLUSH_SECONDS)
+            await self.shards.writer.finish(FLUSH_SECONDS)
         self.main.cancel()
         await asyncio.gather(self.main, return_exceptions=True)
         await self.engine.stop(flush_seconds=FLUSH_SECONDS, roll_seconds=ROLL_SECONDS)
@@ -277,20 +293,6 @@ class NodeProcess:
 
     # --- components -------------------------------------------------------------------------------
 
-    def _coordinator(self) -> Coordinator:
-        return Coordinator(
-            self.metadata,
-            self.topic_store,
-            group_settings(CONFIG),
-            offset_settings(CONFIG),
-            METRICS,
-            linger_ms=CONFIG.group.coordinator_append_linger_ms,
-            clock=GroupClock(self.clock, clock_ms),
-            random=self._random,
-            lease_is_valid=self._is_lease_valid,
-            broker_id=self.id,
-        )
-
     def _node(self, guards: OwnershipGuards, states: PartitionStateStore) -> ClusterNode:
         streams = Streams(self._retrying, NAMESPACE, self.clock)
         leased = LeasedObjectStore(self._retrying, self._is_lease_valid)
@@ -304,7 +306,7 @@ class NodeProcess:
             partition_states=states,
             registration=self.registration,
             storage=self.engine,
-            groups=self.groups,
+            shards=self.shards,
             streams=streams,
             cleaner=DeadStreamCleaner(leased, NAMESPACE, self.clock),
             restorer=MetadataRestore(

@@ -14,18 +14,25 @@ from typing import Any
 
 from doubles.faulty_metadata_store import NO_METADATA_FAULTS, MetadataFaults
 from kafscale.errors import KafscaleError
+from kafscale.metadata.cluster import id_allocator
 from simulation.clients import Reader
 from simulation.cluster import MANY_FAULTS, NO_FAULTS, SOME_FAULTS
 from simulation.model import InvariantViolationError, SimulatedTopic
 from simulation.node_clients import IdProducer, NameProducer
 from simulation.node_cluster import NodeCluster
 from simulation.node_process import NodeProcess
+from simulation.node_transactional_producers import READ_TOPIC, TransactionalProducer
+from simulation.node_transactions import NodeTransactions
 
 NODES_MAX = 4
 STEPS_MAX = 40
 BATCHES_MAX = 40
 PARTITIONS_MAX = 3
 NAMES = ("orders", "payments")
+TRANSACTIONAL_IDS_MAX = 3
+PRODUCER_ID_MIN = 1_000_000
+ENDED_SECONDS_MAX = 300
+"""How long after the last fault a transaction may stay open."""
 FINISH_SECONDS_MAX = 1800
 LATER = ((0.1, 3.0), (0.1, 3.0), (1.0, 60.0), (60.0, 3 * 3600.0))
 
@@ -71,12 +78,15 @@ class NodeScenario:
         self._reader = Reader(cluster.random)
         self._id_producers: list[IdProducer] = []
         self._name_producers: list[NameProducer] = []
+        self._transactions = NodeTransactions(cluster)
+        self._transactional_producers: list[TransactionalProducer] = []
         self._producing: dict[asyncio.Task[None], None] = {}
         self._others: dict[asyncio.Task[Any], None] = {}
         """Readers, and requests of administrators."""
         self._troubles: dict[asyncio.Task[None], None] = {}
         self._is_ending = asyncio.Event()
         self._number = 0
+        self._skew_ms_max = 0
         self._actions = self._choose_actions()
 
     async def run(self) -> None:
@@ -86,12 +96,19 @@ class NodeScenario:
             await self._cluster.close()
 
     async def _run(self) -> None:
+        await self._cluster.add_topic(READ_TOPIC, 2)
+        # Other producers have no id of the cluster, but their numbers.
+        await id_allocator.advance_to(
+            self._cluster.metadata, id_allocator.PRODUCER_ID_COUNTER, PRODUCER_ID_MIN
+        )
         for broker_id in range(self._random.randint(1, NODES_MAX)):
             self._cluster.start(broker_id)
         while not any(node.is_ready for node in self._cluster.live_nodes()):  # noqa: ASYNC110 - virtual time.
             await asyncio.sleep(0.1)
         for name in NAMES[: self._random.randint(1, len(NAMES))]:
             self._create_topic(name)
+        for _ in range(self._random.choice((0, 1, 3))):
+            self._transact()
         self._change_faults()
         for _ in range(self._random.randint(1, STEPS_MAX)):
             await self._step()
@@ -109,7 +126,13 @@ class NodeScenario:
 
     def _choose_actions(self) -> list[Action]:
         """All actions; some runs have more transfers, or more deletions, and fewer other events."""
-        clients: list[Action] = [(30, self._sleep), (15, self._read), (12, self._produce)]
+        clients: list[Action] = [
+            (30, self._sleep),
+            (15, self._read),
+            (5, self._read_committed),
+            (12, self._produce),
+            (6, self._transact),
+        ]
         faults: list[Action] = [(10, self._change_faults)]
         transfers: list[Action] = [(14, self._drain), (10, self._reassign), (3, self._rebalance)]
         topics: list[Action] = [
@@ -154,6 +177,23 @@ class NodeScenario:
             log = self._random.choice(served)
             topic, number = self._cluster.known_topic(log), log.partition
             self._start_other(node, lambda: self._reader.read_somewhere(node, topic, number))
+
+    async def _read_committed(self) -> None:
+        node = self._any_process()
+        served = [log for log in node.engine.logs if node.serves(log)]
+        if served and not node.process.is_paused:
+            log = self._random.choice(served)
+            self._start_other(node, lambda: self._transactions.read_new(node, log))
+
+    def _transact(self) -> None:
+        """Start a producer with transactions; they are few, as each has much to do."""
+        if len(self._transactional_producers) < TRANSACTIONAL_IDS_MAX:
+            self._number += 1
+            producer = TransactionalProducer(
+                self._cluster, self._number, self._transactions, self._assumed_leader
+            )
+            self._transactional_producers.append(producer)
+            self._start_producer(producer.run(self._random.randint(1, BATCHES_MAX)))
 
     def _produce(self) -> None:
         """Start more producers, since the first ones finish early."""
@@ -348,9 +388,9 @@ class NodeScenario:
             node.objects.is_down = False
 
     def _step_clock(self) -> None:
-        self._any_node().skew_ms += self._random.choice((-1, 1)) * self._random.choice(
-            (500, 20_000, 3_600_000)
-        )
+        node = self._any_node()
+        node.skew_ms += self._random.choice((-1, 1)) * self._random.choice((500, 20_000, 3_600_000))
+        self._skew_ms_max = max(self._skew_ms_max, node.skew_ms)
 
     # --- clients ----------------------------------------------------------------------------------
 
@@ -411,6 +451,8 @@ class NodeScenario:
             raise InvariantViolationError(f"a broker has logged an error: {errors}")
         await self._cluster.check_processes()
         await self._cluster.check_owners()
+        for _, _, _, log in await self._cluster.served() or ():
+            self._transactions.check_stable(log)
 
     def _is_excused(self, error: dict[str, Any]) -> bool:
         """Whether a broker may have logged this while it opened a topic that was being deleted."""
@@ -425,6 +467,7 @@ class NodeScenario:
         self._reassign()
         await self._cluster.wait_until_served()
         await self._finish_clients()
+        await self._end_transactions()
         await self._read_everything()
         await self._cluster.land_late_requests()
         await asyncio.sleep(self._random.choice((0, 1, 30)))
@@ -450,8 +493,8 @@ class NodeScenario:
             self._cluster.start(0)
 
     async def _finish_clients(self) -> None:
-        for by_name in self._name_producers:
-            by_name.is_stopped = True
+        for producer in (*self._name_producers, *self._transactional_producers):
+            producer.is_stopped = True
         await self._check_topics()
         existing = {topic.id for topic in (await self._cluster.topics()).values()}
         for producer in self._id_producers:
@@ -464,10 +507,23 @@ class NodeScenario:
             if loop.time() > until:
                 raise InvariantViolationError(f"clients do not finish: {[*self._producing]}")
 
+    async def _end_transactions(self) -> None:
+        """Wait until the transactions of clients that have ended are aborted."""
+        for node in self._cluster.live_nodes():
+            node.skew_ms = self._skew_ms_max  # A clock that is set back makes them longer.
+        until = asyncio.get_running_loop().time() + ENDED_SECONDS_MAX
+        while opened := await self._transactions.open():
+            await asyncio.sleep(1)
+            await self._check()
+            if asyncio.get_running_loop().time() > until:
+                raise InvariantViolationError(f"transactions do not end: {opened}")
+
     async def _read_everything(self) -> None:
         for topic in (await self._cluster.topics()).values():
             for number in range(topic.partitions):
                 await self._read_all(topic.name, topic.id, number)
+        for producer in self._transactional_producers:
+            await producer.check_offset()
         await self._check()
 
     async def _read_all(self, name: str, topic_id: bytes, number: int) -> None:
@@ -484,6 +540,7 @@ class NodeScenario:
                 )
                 try:
                     await node.call(read_all)
+                    await node.call(partial(self._transactions.read_all, node, log))
                 except AssertionError:
                     if not log.closed:
                         raise

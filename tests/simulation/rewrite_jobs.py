@@ -1,8 +1,8 @@
 """Jobs that replace segments, as Spark jobs do: they list, read, stage, and ask a broker to swap.
 
 A merge copies batches unchanged. Compaction drops records whose key occurs again later in the same
-range, and keeps the offset range of each batch, as in Kafka. The base offsets of staged segments
-are base offsets of segments that they replace.
+range, and keeps the offset range of each batch, as in Kafka; it leaves transactions alone. The base
+offsets of staged segments are base offsets of segments that they replace.
 """
 
 import asyncio
@@ -14,7 +14,13 @@ from typing import Final
 from doubles.virtual_time import clock_ms
 from kafscale.errors import KafscaleError
 from kafscale.records import BatchView, build, iterate
-from kafscale.records.batch import BASE_SEQUENCE_POSITION, LAST_OFFSET_DELTA_POSITION, NO_SEQUENCE
+from kafscale.records.batch import (
+    BASE_SEQUENCE_POSITION,
+    CONTROL_BIT,
+    LAST_OFFSET_DELTA_POSITION,
+    NO_SEQUENCE,
+    TRANSACTIONAL_BIT,
+)
 from kafscale.spark.plan.offset_map import Extent
 from kafscale.storage.bucket import read_segment_footer
 from kafscale.storage.formats import object_keys, segment
@@ -26,6 +32,7 @@ from simulation.model import NAMESPACE, SimulatedTopic
 DELAYS_SECONDS: Final = (0, 0, 0.1, 1, 5, 30)
 """How long a job takes between staging and swapping."""
 
+_OF_TRANSACTIONS: Final = TRANSACTIONAL_BIT | CONTROL_BIT
 _INT32: Final = Struct(">i")
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF
 
@@ -139,6 +146,7 @@ def compact(batches: Sequence[BatchView], bases: set[int]) -> tuple[list[BatchVi
     newest = {
         record.key: record.offset
         for batch in batches
+        if not batch.attributes & _OF_TRANSACTIONS
         for record in iterate(batch)
         if record.key is not None
     }
@@ -149,7 +157,10 @@ def compact(batches: Sequence[BatchView], bases: set[int]) -> tuple[list[BatchVi
         stays = [
             record
             for record in records
-            if record.key is None or newest[record.key] == record.offset or record.offset in bases
+            if batch.attributes & _OF_TRANSACTIONS
+            or record.key is None
+            or newest[record.key] == record.offset
+            or record.offset in bases
         ]
         dropped += [record.offset for record in records if record not in stays]
         if not stays or stays[0].offset > batch.base_offset:
@@ -166,6 +177,8 @@ def compact(batches: Sequence[BatchView], bases: set[int]) -> tuple[list[BatchVi
                 producer_epoch=batch.producer_epoch,
                 base_sequence=batch.base_sequence,
                 leader_epoch=batch.leader_epoch,
+                transactional=batch.is_transactional,
+                control=batch.is_control,
             )
             kept.append(_with_span(BatchView(rebuilt), batch.last_sequence, batch.last_offset))
     return kept, dropped

@@ -22,6 +22,7 @@ from simulation.final_checks import RemainingObjects
 from simulation.model import SimulatedTopic
 from simulation.rewrite_jobs import RewriteJob
 from simulation.store_events import StoreEvents
+from simulation.transactions import TransactionalProducer, check_all_committed, read_committed
 
 BROKERS_MAX = 3
 STEPS_MAX = 20
@@ -80,6 +81,7 @@ class Scenario:
         optional: list[tuple[Feature, int, Callable[[], Awaitable[None]]]] = [
             (Feature.BUCKET_READERS, 8, self._read_bucket),
             (Feature.MERGES, 10, self._merge),
+            (Feature.TRANSACTIONS, 10, self._read_committed),
             (Feature.COMPACTION, 8, self._compact),
             (Feature.SUSPENSIONS, 3, self._brokers.suspend),
             (Feature.METADATA_OUTAGES, 3, self._brokers.disconnect_metadata),
@@ -105,6 +107,12 @@ class Scenario:
         self._readers.add(reading)
         if self._random.random() < 0.5:
             await asyncio.wait({reading})
+
+    async def _read_committed(self) -> None:
+        topic, number, _ = self._random.choice(self._cluster.partitions())
+        broker = self._random.choice([self._cluster.owner(topic, number), *self._brokers.awake()])
+        reading = read_committed(self._cluster, broker, topic, number)
+        self._readers.add(asyncio.create_task(reading))
 
     async def _look_up_timestamp(self) -> None:
         topic, number, _ = self._random.choice(self._cluster.partitions())
@@ -215,12 +223,15 @@ class Scenario:
         for partition in range(len(topic.partitions)):
             for _ in range(self._random.randint(0, 2)):
                 self._producer_count += 1
-                producer = Producer(
+                is_transactional = (
+                    Feature.TRANSACTIONS in self._cluster.features and self._random.random() < 0.4
+                )
+                producer = (TransactionalProducer if is_transactional else Producer)(
                     self._cluster,
                     self._producer_count,
                     topic,
                     partition,
-                    idempotent=self._random.random() < 0.7,
+                    idempotent=is_transactional or self._random.random() < 0.7,
                     assumed_leader=self._assumed_leader,
                 )
                 batches_max = self._random.randint(1, BATCHES_MAX)
@@ -237,6 +248,8 @@ class Scenario:
     def _check_starts(self) -> None:
         for topic, number, model in self._cluster.partitions():
             model.check_start(self._cluster.log(topic, number), self._latest_ms())
+            if Feature.TRANSACTIONS in self._cluster.features:
+                model.transactions.check_stable(self._cluster.log(topic, number))
 
     def _latest_ms(self) -> int:
         """The latest time that a wall clock may have shown until now."""
@@ -272,5 +285,8 @@ class Scenario:
 
     async def _read_everything(self) -> None:
         for topic, number, model in self._cluster.partitions():
-            await self._reader.read_all(self._cluster.owner(topic, number), topic, number)
+            owner = self._cluster.owner(topic, number)
+            await self._reader.read_all(owner, topic, number)
+            if Feature.TRANSACTIONS in self._cluster.features:
+                await check_all_committed(self._cluster, owner, topic, number)
             model.check_start(self._cluster.log(topic, number), self._latest_ms())
