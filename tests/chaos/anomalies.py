@@ -43,6 +43,12 @@ class Name(StrEnum):
     """A reader of a compacted partition did not get the latest value of a key, or a later one."""
     DELETED_KEY = "deleted key came back"
     """A reader of a compacted partition got a value that had been deleted, without the deletion."""
+    SPLIT = "split transaction"
+    """Some records of a transaction are committed, and others are not."""
+    EARLY = "early read"
+    """A reader of committed records got a record before its commit was requested."""
+    UNSTABLE = "non-monotonic stable offset"
+    """A last stable offset was reported that is below one reported earlier."""
     FAILURE = "client failure"
     """A client failed with an error that no fault explains."""
 

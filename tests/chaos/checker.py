@@ -12,6 +12,7 @@ from chaos.history_index import HistoryIndex
 from chaos.log_checks import log_anomalies
 from chaos.reader_checks import reader_anomalies
 from chaos.time_checks import time_anomalies
+from chaos.transaction_checks import transaction_anomalies
 
 
 def check(events: Iterable[AnyEvent]) -> list[Anomaly]:
@@ -24,3 +25,8 @@ def check_compacted(events: Sequence[AnyEvent]) -> list[Anomaly]:
     """The same for a compacted topic, whose values are those of `keyed_value`."""
     index = HistoryIndex(events)
     return [*compaction_anomalies(index, events), *time_anomalies(index)]
+
+
+def check_transactions(events: Sequence[AnyEvent]) -> list[Anomaly]:
+    """The same for a topic that is written in transactions, and read committed."""
+    return list(transaction_anomalies(events))

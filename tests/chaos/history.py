@@ -20,6 +20,7 @@ from typing import IO, Literal, Self
 import msgspec
 
 Kind = Literal["invoke", "ok", "fail", "info"]
+Verdict = Literal["begin", "commit", "abort"]
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, tag_field="event", omit_defaults=True):
@@ -53,6 +54,17 @@ class Send(Event, tag="send"):
     value: str
     offset: int = -1
     error: str = ""
+
+
+class Transaction(Event, tag="transaction"):
+    """A transaction begins, or its outcome was requested (`invoke`) or is decided (`ok`).
+
+    The values that its producer sent before the outcome begin with its name, and a colon.
+    """
+
+    name: str
+    verdict: Verdict
+    kind: Kind
 
 
 class Poll(Event, tag="poll"):
@@ -129,6 +141,7 @@ AnyEvent = (
     Producer
     | Consumer
     | Send
+    | Transaction
     | Poll
     | Move
     | Commit

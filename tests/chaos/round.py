@@ -15,13 +15,20 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from chaos.anomalies import Anomaly
-from chaos.checker import check, check_compacted
+from chaos.checker import check, check_compacted, check_transactions
 from chaos.clients.compacted_topic import TOPIC_CONFIGS
-from chaos.history import AnyEvent, Consumer, Poll, Send, read
+from chaos.history import AnyEvent, Consumer, Poll, Send, Transaction, read
 from chaos.history_statistics import Statistics, statistics
 from chaos.nemesis import FaultAction, Nemesis
 from chaos.schedule import LATE_S_MAX, ClusterShape, Outage, Step, plan
-from chaos.workload import COMPACTED_PARTITIONS, Workload, WorkloadOptions, compacted_topic
+from chaos.workload import (
+    COMPACTED_PARTITIONS,
+    TRANSACTIONAL_PARTITIONS,
+    Workload,
+    WorkloadOptions,
+    compacted_topic,
+    transactional_topic,
+)
 from services.cluster import Cluster
 from services.node import UnexpectedExit
 from services.waiting import wait_until
@@ -45,7 +52,7 @@ class Outcome:
     statistics: Statistics
     injected: Counter[str]
     """Requests that links delayed, answered or lost; deletions of the topic; merges; records that
-    compaction removed."""
+    compaction removed; transactions by outcome."""
     anomalies: list[Anomaly]
     failures: list[str] = field(default_factory=list)
     """Clients that exited with an error, and tracebacks of brokers."""
@@ -102,6 +109,8 @@ def run_round(
     workload.run("final")
     workload.run_on_recreated("recreator-final")
     workload.run_on_compacted("compacted-final")
+    workload.run_on_transactional("committed-final")
+    transactional = list(read(workload.transactional_histories))
     compacted = list(read(workload.compacted_histories))
     recreated = statistics(read(workload.recreated_histories)).counts
     seen = statistics(read(workload.histories))
@@ -115,10 +124,12 @@ def run_round(
         nemesis.actions,
         seen,
         (_injected(cluster) - injected_before)
-        + Counter(merges | deletions | {"compacted records": _count_removed(compacted)}),
+        + Counter(merges | deletions | {"compacted records": _count_removed(compacted)})
+        + _count_transactions(transactional),
         check(read(workload.histories))
         + check(read(workload.recreated_histories))
-        + check_compacted(compacted),
+        + check_compacted(compacted)
+        + check_transactions(transactional),
         workload.failures + cluster.tracebacks()[tracebacks_before:],
         cluster.unexpected_exits[exits_before:],
     )
@@ -150,6 +161,7 @@ def _create(cluster: Cluster, topic: str) -> None:
     topics = [
         NewTopic(topic, PARTITIONS),
         NewTopic(compacted_topic(topic), COMPACTED_PARTITIONS, config=TOPIC_CONFIGS),
+        NewTopic(transactional_topic(topic), TRANSACTIONAL_PARTITIONS),
     ]
     for created in admin.create_topics(topics, request_timeout=CREATE_S_MAX).values():
         created.result(CREATE_S_MAX)
@@ -166,6 +178,12 @@ def _count_removed(events: Sequence[AnyEvent]) -> int:
         for records in event.records.values()
     )
     return max(acknowledged - read_count, 0)
+
+
+def _count_transactions(events: Sequence[AnyEvent]) -> Counter[str]:
+    decided = [each for each in events if isinstance(each, Transaction) and each.kind == "ok"]
+    verdicts = Counter(each.verdict for each in decided)
+    return Counter({"commits": verdicts["commit"], "aborts": verdicts["abort"]})
 
 
 def _injected(cluster: Cluster) -> Counter[str]:

@@ -40,7 +40,8 @@ def check_round(cluster: Cluster, directory: Path, *, seed: int, expected: froze
     assert expected <= {step.fault.kind for step in outcome.steps}
     assert outcome.statistics.counts["acknowledged"] > 100
     late = {kind for kind in expected if kind.endswith(" late")}
-    assert late | {"merges", "topic deletions", "compacted records"} <= outcome.injected.keys()
+    work = {"merges", "topic deletions", "compacted records", "commits", "aborts"}
+    assert late | work <= outcome.injected.keys()
 
 
 @pytest.mark.long

@@ -19,6 +19,7 @@ FINISH_S_MAX = 150
 GROUP, AIO_GROUP = "group", "aio-group"
 RECREATED_PARTITIONS = 2
 COMPACTED_PARTITIONS = 2
+TRANSACTIONAL_PARTITIONS = 3
 
 
 class WorkloadOptions(NamedTuple):
@@ -45,6 +46,8 @@ class Workload:
         """Those of the topic that is deleted and created again."""
         self.compacted_histories = options.directory / "compacted"
         """Those of the topic that brokers compact."""
+        self.transactional_histories = options.directory / "transactional"
+        """Those of the topic that is written in transactions."""
         self.failures: list[str] = []
         """Clients that exited with an error."""
 
@@ -67,6 +70,9 @@ class Workload:
             self._start_on_compacted("compacted-writer", "compacted-writer-a"),
             self._start_on_compacted("compacted-writer", "compacted-writer-b"),
             self._start_on_compacted("compacted-reader", "compacted-reader"),
+            self._start_on_transactional("transactional-writer", "transactional-writer-a"),
+            self._start_on_transactional("transactional-writer", "transactional-writer-b"),
+            self._start_on_transactional("committed-reader", "committed-reader"),
         ]
         try:
             yield
@@ -86,6 +92,9 @@ class Workload:
 
     def run_on_compacted(self, role: str) -> None:
         self._finish(self._start_on_compacted(role, role))
+
+    def run_on_transactional(self, role: str) -> None:
+        self._finish(self._start_on_transactional(role, role))
 
     def _start(
         self, role: str, name: str, *, group: str = "", groups: tuple[str, ...] = ()
@@ -108,30 +117,33 @@ class Workload:
 
     def _start_on_recreated(self, role: str) -> subprocess.Popen[bytes]:
         """Start a client of the topic that is deleted and created again."""
-        options = self._options
-        return self._launch(
-            ClientOptions(
-                role,
-                role,
-                options.bootstrap,
-                f"recreated-{options.topic}",
-                RECREATED_PARTITIONS,
-                str(self.recreated_histories),
-                seed=random.Random(f"{options.seed} {role}").getrandbits(32),
-            )
-        )
+        topic = f"recreated-{self._options.topic}"
+        return self._start_on(role, role, topic, RECREATED_PARTITIONS, self.recreated_histories)
 
     def _start_on_compacted(self, role: str, name: str) -> subprocess.Popen[bytes]:
         """Start a client of the topic that brokers compact."""
+        topic = compacted_topic(self._options.topic)
+        return self._start_on(role, name, topic, COMPACTED_PARTITIONS, self.compacted_histories)
+
+    def _start_on_transactional(self, role: str, name: str) -> subprocess.Popen[bytes]:
+        """Start a client of the topic that is written in transactions."""
+        topic = transactional_topic(self._options.topic)
+        return self._start_on(
+            role, name, topic, TRANSACTIONAL_PARTITIONS, self.transactional_histories
+        )
+
+    def _start_on(
+        self, role: str, name: str, topic: str, partitions: int, histories: Path
+    ) -> subprocess.Popen[bytes]:
         options = self._options
         return self._launch(
             ClientOptions(
                 role,
                 name,
                 options.bootstrap,
-                compacted_topic(options.topic),
-                COMPACTED_PARTITIONS,
-                str(self.compacted_histories),
+                topic,
+                partitions,
+                str(histories),
                 seed=random.Random(f"{options.seed} {name}").getrandbits(32),
             )
         )
@@ -175,6 +187,10 @@ class Workload:
 def compacted_topic(topic: str) -> str:
     """The name of the compacted topic of the round that has this topic."""
     return f"compacted-{topic}"
+
+
+def transactional_topic(topic: str) -> str:
+    return f"transactional-{topic}"
 
 
 def _python_path() -> str:

@@ -19,6 +19,7 @@ from chaos.clients import (
     probe,
     recovery_check,
     recreator,
+    transactions,
 )
 from chaos.clients.options import ClientOptions, StopSignal
 
@@ -40,6 +41,9 @@ ROLES: dict[str, Callable[[ClientOptions, StopSignal], None]] = {
     "compacted-writer": compacted_topic.write,
     "compacted-reader": compacted_topic.scan_again_and_again,
     "compacted-final": compacted_topic.scan_at_the_end,
+    "transactional-writer": transactions.write,
+    "committed-reader": transactions.read_committed,
+    "committed-final": transactions.read_all_committed,
 }
 
 

@@ -14,7 +14,8 @@ from unit.chaos.mutations import MUTATIONS
 from unit.chaos.simulated_cluster import SimulatedCluster
 
 OF_COMPACTION = (Name.LOST_KEY, Name.DELETED_KEY)
-"""Anomalies of compacted topics have tests of their own."""
+OF_TRANSACTIONS = (Name.SPLIT, Name.EARLY, Name.UNSTABLE)
+"""Anomalies of compacted topics and of transactions have tests of their own."""
 
 clusters = st.tuples(st.integers(0, 2**32), st.integers(0, 300))
 
@@ -32,7 +33,9 @@ def test_order_of_events_of_different_processes_is_irrelevant(cluster):
     assert check(sorted(events, key=lambda event: event.process)) == []
 
 
-@pytest.mark.parametrize("name", [name for name in Name if name not in OF_COMPACTION])
+@pytest.mark.parametrize(
+    "name", [name for name in Name if name not in OF_COMPACTION + OF_TRANSACTIONS]
+)
 @given(seed=st.integers(0, 2**32))
 def test_mutation_is_reported_by_name(name, seed):
     rng = random.Random(seed)
