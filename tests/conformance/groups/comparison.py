@@ -9,7 +9,7 @@ response into the expected one of Kafscale.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from conformance.groups.normalization import IdMapping
@@ -36,9 +36,9 @@ class Server(NamedTuple):
 class _ServerClient:
     """Connections to one server, by name."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, names: IdMapping) -> None:
         self.name = server.name
-        self.names = IdMapping(server.topic_ids)
+        self.names = names
         self._port = server.port
         self._wires: dict[str, Wire] = {}
 
@@ -61,9 +61,17 @@ class _ServerClient:
 class ComparisonClient:
     """Sends requests to both servers."""
 
-    def __init__(self, kafka: Server, ours: Server, group: str) -> None:
+    def __init__(
+        self,
+        kafka: Server,
+        ours: Server,
+        group: str,
+        names: Callable[[Mapping[str, bytes]], IdMapping] = IdMapping,
+    ) -> None:
         self.group = group
-        self._kafka, self._ours = _ServerClient(kafka), _ServerClient(ours)
+        self._kafka, self._ours = (
+            _ServerClient(server, names(server.topic_ids)) for server in (kafka, ours)
+        )
         self._pending: dict[str, Pending] = {}
         self._differences: list[str] = []
 
@@ -96,16 +104,27 @@ class ComparisonClient:
     def receive(self, on: str, *, ours: ExpectedDifference | None = None) -> Response:
         """The response to the last request of this connection."""
         api, version = self._pending.pop(on)
+        received = [server.receive(on, api, version) for server in (self._kafka, self._ours)]
+        return self._compare(api, version, received, ours)
+
+    def _compare(
+        self,
+        api: Api[Any, Any],
+        version: int,
+        received: Sequence[Response],
+        ours: ExpectedDifference | None,
+    ) -> Response:
         kafkas, own = (
-            server.names.normalize(self._own_groups(server.receive(on, api, version)))
-            for server in (self._kafka, self._ours)
+            server.names.normalize(self._own_groups(response))
+            for server, response in zip((self._kafka, self._ours), received, strict=True)
         )
         expected = ours(kafkas) if ours else kafkas
         if own != expected:
-            self._differences.append(
-                f"{api.name} v{version}\n  expected {expected}\n  ours     {own}"
-            )
+            self._differences.append(f"{api.name} v{version}\n{self._difference(expected, own)}")
         return kafkas
+
+    def _difference(self, expected: Response, own: Response) -> str:
+        return f"  expected {expected}\n  ours     {own}"
 
     def wait_until(
         self, api: Api[Any, Any], version: int, request: Any, condition: Callable[[Response], bool]
