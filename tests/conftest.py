@@ -28,10 +28,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SLOWEST_FAMILIES = 15
-SLOW_FOLDERS = ("tests/chaos/", "tests/e2e/", "tests/integration/", "tests/conformance/groups/")
+SLOW_FOLDERS = (
+    "tests/chaos/",
+    "tests/e2e/",
+    "tests/integration/",
+    "tests/conformance/groups/",
+    "tests/conformance/transactions/",
+)
 """Their tests start servers and wait."""
 FOLDERS_OF_ONE_WORKER = (
     "tests/conformance/groups/",
+    "tests/conformance/transactions/",
     "tests/e2e/console/browser/",
     "tests/integration/objects/",
 )

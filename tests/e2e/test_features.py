@@ -34,7 +34,7 @@ def test_features_are_described(broker):
         ["Feature: group.version", "1", "1", "1", "0"],
         ["Feature: metadata.version", "4.1-IV1", "4.1-IV1", "4.1-IV1", "0"],
         ["Feature: share.version", "0", "0", "0", "0"],
-        ["Feature: transaction.version", "0", "0", "0", "0"],
+        ["Feature: transaction.version", "2", "2", "2", "0"],
     ]
 
 
@@ -42,6 +42,6 @@ def test_updates_succeed_only_for_the_present_level(broker):
     assert "group.version was upgraded to 1." in features(
         broker, "upgrade", "--feature", "group.version=1"
     )
-    refused = features(broker, "upgrade", "--dry-run", "--feature", "transaction.version=2")
-    assert "Can not upgrade transaction.version to 2." in refused
-    assert "Local controller 0 only supports versions 0-0" in refused
+    refused = features(broker, "downgrade", "--dry-run", "--feature", "transaction.version=1")
+    assert "Can not downgrade transaction.version to 1." in refused
+    assert "Local controller 0 only supports versions 2-2" in refused

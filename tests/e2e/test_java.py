@@ -136,10 +136,12 @@ def test_producer_performance_tool_loses_no_records(server, topic, wire, tmp_pat
 
 def test_tool_names_the_api_that_is_not_served(server):
     done = subprocess.run(  # noqa: S603 - the command is this test's own.
-        java.command(f"{TOOLS}.TransactionsCommand", *server, "list"),
+        java.command(
+            f"{TOOLS}.consumer.group.ShareGroupCommand", *server, "--describe", "--group", "any"
+        ),
         capture_output=True,
         text=True,
         timeout=java.RUN_S_MAX,
         check=False,
     )
-    assert "The node does not support LIST_TRANSACTIONS" in done.stdout + done.stderr
+    assert "The node does not support SHARE_GROUP_DESCRIBE" in done.stdout + done.stderr

@@ -22,6 +22,8 @@ from services.go_program import ENVIRONMENT, FLAGS
 
 HOME = Path(__file__).parents[1] / "e2e" / "clients"
 GO_CLIENTS = ("franz", "sarama", "kafkago")
+GO_PROGRAMS = ("transform",)
+"""Programs that execute no commands."""
 NODE_CLIENTS = ("kafkajs",)
 FOREIGN_CLIENTS = (*GO_CLIENTS, *NODE_CLIENTS)
 STOP_S_MAX = 10
@@ -131,7 +133,7 @@ def _fingerprint(source: Path) -> str:
 
 
 def _build_go(directory: Path) -> None:
-    programs = [f"./{name}" for name in GO_CLIENTS]
+    programs = [f"./{name}" for name in (*GO_CLIENTS, *GO_PROGRAMS)]
     options = ["-mod=readonly", *FLAGS, "-ldflags=-s -w", "-o", f"{directory}/"]
     subprocess.run(  # noqa: S603 - the arguments are our own.
         ["go", "build", *options, *programs],  # noqa: S607

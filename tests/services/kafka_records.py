@@ -83,6 +83,20 @@ def produce(
     assert not failed, failed
 
 
+def count_offsets(address: str, topic: str) -> int:
+    """How many offsets a topic has, of records and of markers; none if it does not exist."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "none"})
+    try:
+        partitions = consumer.list_topics(topic, READ_S_MAX).topics[topic].partitions
+        bounds = [
+            consumer.get_watermark_offsets(TopicPartition(topic, each), READ_S_MAX)
+            for each in partitions
+        ]
+        return sum(end - start for start, end in bounds)
+    finally:
+        consumer.close()
+
+
 def read(address: str, topic: str) -> dict[int, list[Read]]:
     """Every record of every partition, up to where the topic ends now."""
     consumer = Consumer(

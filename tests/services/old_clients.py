@@ -114,6 +114,10 @@ class JavaClient:
     ) -> list[str]:
         return self._run("OldConsumer", address, topic, group, str(count), *codecs).splitlines()
 
+    def transform(self, address: str, source: str, target: str, group: str, count: int) -> None:
+        """Write the records of a topic to another one in transactions, of which half abort."""
+        self._run("OldTransform", address, source, target, group, str(count))
+
     def _run(self, program: str, *arguments: str) -> str:
         source = HOME / "java" / f"{program}.java"
         return _run(["java", *_JAVA_FLAGS, "-cp", f"{self.fetch()}/*", source, *arguments])
@@ -249,6 +253,7 @@ OLD_CLIENTS: Final[dict[str, OldClient]] = {
     "Java 0.8.2.2": JavaClient("0.8.2.2", can_consume=False),
     "Java 0.9.0.1": JavaClient("0.9.0.1"),
     "Java 0.10.2.2": JavaClient("0.10.2.2"),
+    "Java 0.11.0.3": JavaClient("0.11.0.3"),
     "Java 1.1.1": JavaClient("1.1.1"),
     "Java 2.8.2": JavaClient("2.8.2"),
     "librdkafka 0.11.5": LibrdkafkaClient(),

@@ -19,6 +19,7 @@ from services import (
     client_program,
     etcd_programs,
     java,
+    java_programs,
     kcat,
     old_clients,
     prometheus,
@@ -36,6 +37,7 @@ SERVERS: Programs = {
 BUILT: Programs = {**SERVERS, "Kafka clients in Go": client_program.go_clients}
 DOWNLOADED: Programs = {
     f"Kafka {java.KAFKA}": java.jars,
+    f"Kafka Streams and Connect {java.KAFKA}": java_programs.jars,
     "Chromium": chromium.is_available,
     "Kafka clients in JavaScript": client_program.node_clients,
     "Prometheus": prometheus.is_available,

@@ -103,8 +103,8 @@ def test_scraped_series_equal_the_documented_ones(live):
     for each in scraped:
         assert each.keys() - LABELS_OF_ALL_TARGETS <= SERIES[each["__name__"]], each
         assert each.keys() >= SERIES[each["__name__"]], each
-    # There were no logins, no throttling and no drains, and no client has pushed metrics; there is
-    # no TLS, no etcd and no compacted topic.
+    # There were no logins, no throttling, no drains and no transactions, and no client has pushed
+    # metrics; there is no TLS, no etcd and no compacted topic.
     missing = SERIES.keys() - {each["__name__"] for each in scraped} - {"up"}
     assert missing <= {
         "kafscale_certificate_expiration_timestamp_seconds",
@@ -118,7 +118,9 @@ def test_scraped_series_equal_the_documented_ones(live):
         "kafscale_etcd_no_space",
         "kafscale_logins_total",
         "kafscale_throttled_responses_total",
+        "kafscale_oldest_transaction_seconds",
         "kafscale_operator_drains_total",
+        "kafscale_transactional_ids",
     }
 
 
