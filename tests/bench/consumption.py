@@ -17,7 +17,9 @@ WAIT_S_MAX = 30
 RUN_S_MAX = 240
 
 
-def consume(address: str, topic: str, partitions: int, record_count: int) -> float:
+def consume(
+    address: str, topic: str, partitions: int, record_count: int, **settings: object
+) -> float:
     """Read records with librdkafka; return MB/s from the first call to the last record."""
     consumer = Consumer(
         {
@@ -27,6 +29,7 @@ def consume(address: str, topic: str, partitions: int, record_count: int) -> flo
             # The default backoff of a second on a full queue would hide the speed of the broker.
             "fetch.queue.backoff.ms": 1,
         }
+        | settings
     )
     try:
         started = time.perf_counter()

@@ -50,8 +50,12 @@ def produce(
     records_per_second: int = -1,
     record_bytes: int = RECORD_BYTES,
     config: Path | None = None,
+    transaction_ms: int | None = None,
 ) -> ProducerReport:
-    """Produce records with acks=all; a file may have credentials. Waits for the last response."""
+    """Produce records with acks=all; a file may have credentials. Waits for the last response.
+
+    With `transaction_ms`, the producer commits a transaction each time that this much has passed.
+    """
     done = subprocess.run(  # noqa: S603 - the command is a bench's own.
         [  # noqa: S607
             "java",
@@ -68,6 +72,7 @@ def produce(
             "--throughput",
             str(records_per_second),
             *(("--producer.config", str(config)) if config else ()),
+            *(("--transaction-duration-ms", str(transaction_ms)) if transaction_ms else ()),
             "--producer-props",
             f"bootstrap.servers={address}",
             "acks=all",
