@@ -19,11 +19,7 @@ import msgspec
 from kafscale.broker.group_coordinator import loader
 from kafscale.broker.group_coordinator.group_registry import GroupRegistry, topic_infos
 from kafscale.broker.group_coordinator.group_runtime import GroupRuntime, OffsetSettings
-from kafscale.broker.group_coordinator.offset_coordinator import (
-    EMPTY,
-    WRITE_SECONDS_MAX,
-    OffsetCoordinator,
-)
+from kafscale.broker.group_coordinator.offset_coordinator import EMPTY, OffsetCoordinator
 from kafscale.broker.group_coordinator.shard_logs import ShardLogs
 from kafscale.broker.shards.pausable_clock import POLL_SECONDS
 from kafscale.broker.shards.pending_replies import PendingReplies
@@ -154,7 +150,7 @@ class Coordinator(OffsetCoordinator):
         if runtime.group.state != EMPTY:
             raise NonEmptyGroupError(f"group {group_id!r} has members")
         self.registry.remove(runtime)
-        await runtime.session.wait_durable(WRITE_SECONDS_MAX)
+        await runtime.session.wait_durable()
         logger.info("group deleted", group_id=group_id)
 
     # --- background tasks -----------------------------------------------------------------------

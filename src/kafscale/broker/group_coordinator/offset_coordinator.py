@@ -39,9 +39,6 @@ from kafscale.text.topic_partition import TopicPartition
 
 logger = get_logger(__name__)
 
-WRITE_SECONDS_MAX: Final = 5.0
-"""How long a commit waits for the store, as in Kafka, before the client has to retry."""
-
 EMPTY: Final = "Empty"
 
 
@@ -86,7 +83,7 @@ class OffsetCoordinator:
         elif generation < 0 and offsets:
             runtime = self.registry.get_or_create(group_id)
         elif generation < 0:
-            return session.wait_durable(WRITE_SECONDS_MAX)
+            return session.wait_durable()
         elif version_knows_missing_groups:
             raise GroupNotFoundError(f"Group {group_id} not found.")
         else:
@@ -98,7 +95,7 @@ class OffsetCoordinator:
             raise
         runtime.offsets.commit(offsets)
         runtime.count_commit()
-        return session.wait_durable(WRITE_SECONDS_MAX)
+        return session.wait_durable()
 
     # --- transactions ---------------------------------------------------------------------------
 
@@ -136,7 +133,7 @@ class OffsetCoordinator:
         """
         session = self._require_session(group_id)
         while (before := self.registry.get(group_id)) and before.offsets.is_ending(producer_id):
-            await session.wait_durable(WRITE_SECONDS_MAX)
+            await session.wait_durable()
             session = self._require_session(group_id)
         runtime = self._runtime_of_transaction(group_id, member_id, instance_id, generation)
         try:
@@ -150,7 +147,7 @@ class OffsetCoordinator:
                 runtime.count_commit()
         finally:
             self.registry.remove_if_empty(runtime)
-        await session.wait_durable(WRITE_SECONDS_MAX)
+        await session.wait_durable()
 
     def write_markers(
         self,
@@ -175,7 +172,7 @@ class OffsetCoordinator:
         transactions.on_marker(shard, producer_id, producer_epoch)
         for group_offsets in transactions.groups(shard, producer_id):
             group_offsets.end_transaction(producer_id, is_commit=is_commit)
-        return session.wait_durable(WRITE_SECONDS_MAX)
+        return session.wait_durable()
 
     def open_transactions(self, shard: int) -> Sequence[OpenTransaction]:
         """The transactions in which groups of a shard have offsets, ascending by producer id."""
@@ -247,7 +244,7 @@ class OffsetCoordinator:
         deleted = {each for each, error in results.items() if error is None}
         runtime.offsets.delete(deleted)
         runtime.offsets.delete_pending(lambda topic_partition, _: topic_partition in deleted)
-        await runtime.session.wait_durable(WRITE_SECONDS_MAX)
+        await runtime.session.wait_durable()
         return results
 
     # --- expiration and deleted topics ----------------------------------------------------------

@@ -1,10 +1,16 @@
-"""Futures of the requests that wait for a state machine, by reply token."""
+"""Futures of the requests that wait for a state machine or for the metadata store."""
 
 import asyncio
+from collections.abc import Awaitable
 from itertools import count
-from typing import Any
+from typing import Any, Final, TypeVar
 
-from kafscale.errors import KafscaleError
+from kafscale.errors import CoordinatorUnavailableError, KafscaleError
+
+WRITE_SECONDS_MAX: Final = 5.0
+"""How long a request waits for the store, as in Kafka; those that wait hold batches in memory."""
+
+T = TypeVar("T")
 
 
 class PendingReplies:
@@ -32,3 +38,12 @@ class PendingReplies:
             future.set_exception(response)
         else:
             future.set_result(response)
+
+
+async def in_time(response: Awaitable[T], seconds: float = WRITE_SECONDS_MAX) -> T:
+    """A response, unless the store is slow: its changes are written, but the client has to ask."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await response
+    except TimeoutError:
+        raise CoordinatorUnavailableError("the metadata store is slow; try again") from None

@@ -22,6 +22,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kafscale.broker.shards.pending_replies import WRITE_SECONDS_MAX, in_time
 from kafscale.errors import (
     CoordinatorLoadingError,
     CoordinatorUnavailableError,
@@ -138,7 +139,7 @@ class ShardSession:
         else:
             on_durable()
 
-    def wait_durable(self, seconds: float) -> Awaitable[None]:
+    def wait_durable(self, seconds: float = WRITE_SECONDS_MAX) -> Awaitable[None]:
         """Like `when_durable`, with a timeout; the writes continue after it.
 
         It covers the writes up to this call, not up to the await.
@@ -267,10 +268,5 @@ def _resolve(
 async def _wait_outcome(
     seconds: float, outcome: asyncio.Future[NotCoordinatorError | None]
 ) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            error = await outcome
-    except TimeoutError as late:
-        raise CoordinatorUnavailableError("the metadata store is slow; try again") from late
-    if error is not None:
+    if (error := await in_time(outcome, seconds)) is not None:
         raise error

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from kafscale.broker.producer_ids import ProducerIds
-from kafscale.broker.shards.pending_replies import PendingReplies
+from kafscale.broker.shards.pending_replies import PendingReplies, in_time
 from kafscale.broker.shards.shard_session import ShardSession
 from kafscale.broker.shards.shards import Shards
 from kafscale.broker.shards.writer import fit_together
@@ -25,7 +25,6 @@ from kafscale.broker.transaction_coordinator import loader
 from kafscale.broker.transaction_coordinator.marker_sender import MarkerSender
 from kafscale.broker.transaction_coordinator.runtime import TransactionRuntime
 from kafscale.errors import (
-    CoordinatorUnavailableError,
     InvalidProducerIdMappingError,
     InvalidRequestError,
     InvalidTxnTimeoutError,
@@ -61,9 +60,6 @@ logger = get_logger(__name__)
 
 ID_BYTES_MAX: Final = 1024
 """The id is part of the keys of the metadata store and of log lines."""
-
-WRITE_SECONDS_MAX: Final = 5.0
-"""How long a request waits for the store, as in Kafka; those that wait hold batches in memory."""
 
 CHECKED_PARTITIONS_MIN: Final = 4_000
 """The record of a transaction with fewer partitions fits into a commit of the store in any case."""
@@ -173,7 +169,7 @@ class TransactionCoordinator:
         initialized = self._handle(runtime, event)
         if runtime.transaction.record().producer_id == NO_PRODUCER_ID:
             self._remove(runtime)
-        response: ProducerInitialized = await _in_time(initialized)
+        response: ProducerInitialized = await in_time(initialized)
         return response
 
     async def end(
@@ -199,7 +195,7 @@ class TransactionCoordinator:
             version=version,
             fresh_producer_id=fresh,
         )
-        response: TransactionEnded = await _in_time(self._handle(runtime, event))
+        response: TransactionEnded = await in_time(self._handle(runtime, event))
         return response
 
     # --- partitions -----------------------------------------------------------------------------
@@ -225,7 +221,7 @@ class TransactionCoordinator:
             partitions=frozenset(partitions),
             version=version,
         )
-        await _in_time(self._handle(runtime, event))
+        await in_time(self._handle(runtime, event))
 
     async def verify_partitions(
         self,
@@ -239,7 +235,7 @@ class TransactionCoordinator:
         event = VerifyPartitions(
             reply_token=0, producer_id=producer_id, epoch=epoch, partitions=frozenset(partitions)
         )
-        verified: PartitionsVerified = await _in_time(self._handle(runtime, event))
+        verified: PartitionsVerified = await in_time(self._handle(runtime, event))
         return verified.errors
 
     # --- administration -------------------------------------------------------------------------
@@ -314,15 +310,6 @@ class TransactionCoordinator:
     def _check_not_shut_down(self) -> None:
         if self._is_shut_down:
             raise NotCoordinatorError("this broker is stopping")
-
-
-async def _in_time(response: "asyncio.Future[Any]") -> Any:
-    """A response, unless the store is slow: its changes are written, but the client has to ask."""
-    try:
-        async with asyncio.timeout(WRITE_SECONDS_MAX):
-            return await response
-    except TimeoutError:
-        raise CoordinatorUnavailableError("the metadata store is slow; try again") from None
 
 
 def _check_id(transactional_id: str) -> None:
