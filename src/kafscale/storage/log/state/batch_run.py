@@ -7,7 +7,7 @@ exactly its memory.
 """
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 
@@ -126,10 +126,10 @@ class BatchRun:
         return self.positions[self.batch_index(offset)]
 
     def end_position(self, end_offset: int | None) -> int:
-        """Where the batches below an offset end, which is that of a batch; None: all batches."""
+        """Where the batches end that are wholly below an offset; None: all batches."""
         if end_offset is None or end_offset > self.last_offset:
             return len(self.view)
-        return self.positions[bisect_left(self.offsets, end_offset)]
+        return self.start_position(end_offset)
 
     def slice(
         self, offset: int, bytes_max: int, *, first: bool, end_offset: int | None = None
@@ -137,7 +137,7 @@ class BatchRun:
         """Whole batches from the one that holds the offset, at most `bytes_max` bytes.
 
         With `first`, one batch is returned even if it is larger, so that the reader can progress.
-        With an end offset, batches from there on are left out.
+        With an end offset, batches that reach it are left out.
         """
         start = self.start_position(offset)
         end = self.end_position(end_offset)

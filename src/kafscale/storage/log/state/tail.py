@@ -122,7 +122,7 @@ class Tail:
     ) -> tuple[list[memoryview], int]:
         """Slices of whole batches from the one that holds the offset, and the offset after them.
 
-        With an end offset, which is that of a batch, batches from there on are left out.
+        With an end offset, batches that reach it are left out.
         """
         slices: list[memoryview] = []
         number = max(bisect_right(self._bases, offset) - 1, 0)
