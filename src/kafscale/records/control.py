@@ -21,13 +21,14 @@ from typing import Final
 import msgspec
 
 from kafscale.errors import RecordsError
-from kafscale.records.batch import CONTROL_BIT, BatchView
+from kafscale.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, BatchView
 from kafscale.records.builder import build
 from kafscale.records.record import Record, iterate
 
 _VERSION: Final = 0
 _KEY: Final = Struct(">hh")
 _VALUE: Final = Struct(">hi")
+_TRANSACTION_BITS: Final = CONTROL_BIT | TRANSACTIONAL_BIT
 _CONTROL_BYTES_MAX: Final = 64 * 1024
 """Control records are small; other sizes are not decompressed."""
 
@@ -64,6 +65,14 @@ def build_end_marker(
         transactional=True,
         control=True,
     )
+
+
+def is_of_transaction(batch: BatchView) -> bool:
+    """Whether a batch has records or the end of a transaction.
+
+    A producer without an id has no transactions, whatever its batches say.
+    """
+    return bool(batch.attributes & _TRANSACTION_BITS) and batch.producer_id >= 0
 
 
 def read_end_marker(batch: BatchView) -> EndMarker | None:

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
+from kafscale.broker.shared import fetch_reads
 from kafscale.errors import OperatingError
 from kafscale.records import split
 from kafscale.storage.formats import object_keys
@@ -102,6 +103,28 @@ def test_deleted_records_of_a_transaction_do_not_hold_the_last_stable_offset_bac
         await Producer(2, Written()).send(engine, b"c")
         await engine.retention.delete_records(log, 2)
         assert log.last_stable_offset == 2
+
+    simulate(scenario)
+
+
+@pytest.mark.parametrize("is_rolled", [False, True])
+def test_records_are_deleted_up_to_the_middle_of_an_open_transactions_batch(is_rolled):
+    """The last stable offset is within the batch then, whose records are not to be read."""
+
+    async def scenario():
+        engine, log = await opened(memory_store())
+        await Producer(1, Written()).send(engine, b"a", b"b", b"c")
+        if is_rolled:
+            await roll(engine)
+            evict(log)
+        await engine.retention.delete_records(log, 1)
+        assert log.last_stable_offset == 1
+        read = await engine.reader.read(log, 1, 1 << 20, first=True, end_offset=1)
+        assert read == ([], 1)
+        assert log.tail.bytes_from(1, 1, end_offset=1) == 0
+        if not is_rolled:
+            from_tail = fetch_reads.from_tail(log, 1, 1 << 20, first=True, is_committed=True)
+            assert not from_tail.slices
 
     simulate(scenario)
 

@@ -95,8 +95,8 @@ class LogReader:
     ) -> tuple[list[memoryview], int]:
         """Slices of whole batches from the one that holds the offset, and the offset after them.
 
-        With `first`, the first batch may be larger than `bytes_max`. With an end offset, which is
-        that of a batch, batches from there on are left out.
+        With `first`, the first batch may be larger than `bytes_max`. With an end offset,
+        batches that reach it are left out.
         """
         log.check_readable(offset)
         slices: list[memoryview] = []
@@ -173,6 +173,13 @@ class LogReader:
         stop = max(first.end, min(position + BLOCK_BYTES, body_end))
         blocks = await self._blocks.blocks(key, position, stop)
         return await asyncio.to_thread(_verified_batches, key, blocks, first, stop)
+
+    async def ends_at_next(self, log: PartitionLog, segment: Segment) -> bool:
+        """Whether a segment ends where the next one begins, so that its index speaks of that place.
+
+        It does not if a crash interrupted a swap and left some of the old segments.
+        """
+        return await self._stored_end(self._key(log, segment), segment) == segment.next_offset
 
     def forget(self, *prefixes: str) -> None:
         """Drop cached data of objects that are deleted or may have been replaced."""
@@ -306,8 +313,15 @@ class LogReader:
         body_end = segment.size_bytes - segment_format.FOOTER_BYTES
         if stop.end < body_end:
             return stop.next_offset > segment.next_offset
+        return await self._stored_end(key, segment) > segment.next_offset
+
+    async def _stored_end(self, key: str, segment: Segment) -> int:
+        """The offset after the last record, as the footer says."""
+        body_end = segment.size_bytes - segment_format.FOOTER_BYTES
+        if body_end < segment_format.HEADER_BYTES:
+            raise DamagedObjectError(key, f"it has only {segment.size_bytes} bytes")
         raw = await self._blocks.contiguous(key, body_end, segment.size_bytes)
-        return segment_format.decode_footer(key, raw).last_offset >= segment.next_offset
+        return segment_format.decode_footer(key, raw).last_offset + 1
 
     async def _last_below(
         self, key: str, entries: Index, start: _BatchRange, limit: int, next_offset: int

@@ -10,6 +10,9 @@ once. Where transactions began whose first batches are in earlier segments, the 
 before says. If that is not known either, they count from the beginning of the segment: up to their
 markers, it holds no other batches of their producers.
 
+A swap that a crash interrupted leaves a segment that reaches beyond the beginning of the next one.
+Its section speaks of its own end, so the batches say what is open where the next one begins.
+
 Invariant: what is cached of a segment is that of the stored one: `forget` is called when it is
 replaced or deleted.
 """
@@ -23,13 +26,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kafscale.errors import DamagedObjectError
 from kafscale.observability.logging import get_logger
 from kafscale.records import BatchView
-from kafscale.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT
-from kafscale.records.control import ControlType, read_end_marker
+from kafscale.records.batch import CONTROL_BIT
+from kafscale.records.control import ControlType, is_of_transaction, read_end_marker
 from kafscale.storage.formats import segment as segment_format
 from kafscale.storage.formats.index_section import PRODUCERS_SECTION, TRANSACTIONS_SECTION
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.log.state.transactions import (
+    AbortedByMarker,
     AbortedTransaction,
     OpenTransaction,
     TransactionSection,
@@ -79,11 +83,10 @@ class ScannedSegment:
     def add(self, batches: Iterable[BatchView]) -> None:
         """Add the next batches; runs in a thread."""
         for batch in batches:
-            attributes = batch.attributes
-            if not attributes & (TRANSACTIONAL_BIT | CONTROL_BIT):
+            if not is_of_transaction(batch):
                 continue
             producer_id = batch.producer_id
-            if not attributes & CONTROL_BIT:
+            if not batch.attributes & CONTROL_BIT:
                 self._begun.setdefault(producer_id, batch.base_offset)
             elif (marker := read_end_marker(batch)) is not None:
                 offset = batch.base_offset
@@ -135,6 +138,14 @@ class SegmentState(NamedTuple):
     """False if an aborted transaction may begin before its first offset."""
 
 
+class _OpenBefore(NamedTuple):
+    """The transactions that are open where a segment begins."""
+
+    open: Open
+    is_complete: bool
+    """Whether all of them are known."""
+
+
 class SegmentTransactions:
     """Searches the transactions of logs; holds the sections that all logs share."""
 
@@ -168,50 +179,58 @@ class SegmentTransactions:
     async def _find_aborted(
         self, log: PartitionLog, from_offset: int, to_offset: int
     ) -> list[AbortedTransaction]:
-        # By marker: while segments are being merged, two of them may list the same transaction.
-        found: dict[int, AbortedTransaction] = {}
+        # While segments are being merged, two of them may list the same transaction.
+        found = AbortedByMarker()
         async for segment, section, _ in self.walk(log, from_offset):
             for number in section.aborted.overlapping(from_offset, to_offset):
-                aborted = section.aborted[number]
-                found[aborted.last_offset] = aborted
+                found.add(section.aborted[number])
             first_open = section.first_open_offset
             is_closed = first_open is None or first_open >= to_offset
             if is_closed and segment.next_offset >= to_offset:
-                return _in_order(found)
+                return found.in_order()
         tail_offset = max(from_offset, log.tail.rolled_offset)
         for aborted in log.transactions.aborted(tail_offset, to_offset):
-            found[aborted.last_offset] = aborted
-        return _in_order(found)
+            found.add(aborted)
+        return found.in_order()
 
     async def walk(self, log: PartitionLog, offset: int) -> AsyncIterator[SegmentState]:
         """What the segments say, from the one that holds an offset to the last one."""
         number = log.segments.find(offset)
-        before = None if number else _NONE
-        is_complete = not number
-        """Whether all transactions are known that are open at the segment's beginning."""
+        before: _OpenBefore | None = None
         while number < len(log.segments):
             segment = log.segments[number]
             section = await self._known(log, segment)
-            is_exact = section is not None
-            if section is None:
-                if before is None and number:
-                    before = await self._known(log, log.segments[number - 1])
-                    is_complete = before is not None
-                scanned = await self._scan(log, segment)
-                section = scanned.section(
-                    before.open_by_producer if before else {}, is_complete=is_complete
-                )
-                is_exact = is_complete or scanned.is_self_contained
+            if section is not None:
+                before, is_exact = None, True
             else:
-                is_complete = True
+                before = before or await self._open_before(log, number)
+                scanned = await self._scan(log, segment)
+                section = scanned.section(before.open, is_complete=before.is_complete)
+                is_exact = before.is_complete or scanned.is_self_contained
+                before = _OpenBefore(section.open_by_producer, before.is_complete)
             yield SegmentState(segment, section, is_exact)
             if segment.next_offset >= log.segments.end_offset:
                 return
-            before = section
             number = log.segments.find(segment.next_offset)
+
+    async def _open_before(self, log: PartitionLog, number: int) -> "_OpenBefore":
+        """The transactions that are open where a segment begins, by number."""
+        if not number:
+            return _OpenBefore({}, is_complete=True)
+        previous = log.segments[number - 1]
+        section = await self._known(log, previous)
+        if section is None:
+            return _OpenBefore({}, is_complete=False)
+        if await self._reader.ends_at_next(log, previous):
+            return _OpenBefore(section.open_by_producer, is_complete=True)
+        before = await self._open_before(log, number - 1)
+        scanned = await self._scan(log, previous)
+        section = scanned.section(before.open, is_complete=before.is_complete)
+        return _OpenBefore(section.open_by_producer, before.is_complete)
 
     async def _known(self, log: PartitionLog, segment: Segment) -> TransactionSection | None:
         """What the index of a segment says; None if it says nothing."""
+        swap_count = log.swap_count
         sections = (await self._indexes.get(log, segment)).sections
         encoded = sections.get(TRANSACTIONS_SECTION)
         if encoded is None:
@@ -225,11 +244,13 @@ class SegmentTransactions:
         except DamagedObjectError as error:
             logger.warning("damaged index section ignored", key=key, reason=error.reason)
             return None
-        self._sections.put(key, section)
+        # Otherwise the segment may have been replaced, and forgotten, while its index was read.
+        if log.swap_count == swap_count and not log.closed:
+            self._sections.put(key, section)
         return section
 
     async def _scan(self, log: PartitionLog, segment: Segment) -> ScannedSegment:
-        """What the batches of a segment say; they are read once."""
+        """What the batches of a segment say, up to the next segment; they are read once."""
         key = self._indexes.key(log, segment.base_offset)
         return await self._scanned.load(key, lambda: self._read(log, segment))
 
@@ -237,7 +258,10 @@ class SegmentTransactions:
         scanned = ScannedSegment(segment.base_offset)
         position = segment_format.HEADER_BYTES
         while batches := await self._reader.batches(log, segment, position):
-            await asyncio.to_thread(scanned.add, batches)
+            own = [each for each in batches if each.base_offset < segment.next_offset]
+            await asyncio.to_thread(scanned.add, own)
+            if len(own) < len(batches):
+                break
             position += sum(map(len, batches))
         return scanned
 
@@ -249,10 +273,6 @@ class SegmentTransactions:
     def clear(self) -> None:
         self._sections.clear()
         self._scanned.clear()
-
-
-def _in_order(found: dict[int, AbortedTransaction]) -> list[AbortedTransaction]:
-    return [found[last_offset] for last_offset in sorted(found)]
 
 
 _first_offset = attrgetter("first_offset")

@@ -233,11 +233,22 @@ class SegmentRecovery:
         log.rolled_max_timestamp_ms = entries.log_max_timestamp_ms if entries else None
         number = len(segments)
         oldest = max(number - SECTION_SEARCH_MAX, 0)
-        while number > oldest and not await self._restore_sections(log, number - 1):
+        while number > oldest and not (
+            # An index speaks of its segment's end, where the next one must begin.
+            (number == len(segments) or await self._ends_at_next(log, segments[number - 1]))
+            and await self._restore_sections(log, number - 1)
+        ):
             number -= 1
         for later in range(number, len(segments)):
             await self._replay(log, later, now_ms)
         log.transactions.mark_rolled(segments.end_offset, None)
+
+    async def _ends_at_next(self, log: PartitionLog, segment: Segment) -> bool:
+        """Whether a segment ends where the next one begins; if it is damaged, that is unknown."""
+        try:
+            return await self._reader.ends_at_next(log, segment)
+        except DamagedObjectError:
+            return False
 
     async def _restore_sections(self, log: PartitionLog, number: int) -> bool:
         """Restore producer state and leader epochs from an index; return whether it has them."""
@@ -268,6 +279,8 @@ class SegmentRecovery:
         try:
             while batches := await self._reader.batches(log, segment, position):
                 for batch in batches:
+                    if batch.base_offset >= segment.next_offset:
+                        return  # A crash interrupted a swap: the next segment has it, too.
                     log.update_state(batch.header(), now_ms, read_end_marker(batch))
                     position += len(batch)
                     await pacer.step()

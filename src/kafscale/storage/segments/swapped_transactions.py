@@ -17,7 +17,11 @@ from kafscale.storage.formats import segment as segment_format
 from kafscale.storage.formats.index_section import PRODUCERS_SECTION, TRANSACTIONS_SECTION
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
-from kafscale.storage.log.state.transactions import TransactionSection, TransactionSpans
+from kafscale.storage.log.state.transactions import (
+    AbortedByMarker,
+    TransactionSection,
+    TransactionSpans,
+)
 from kafscale.storage.read.log_reader import LogReader
 
 Sections = Mapping[int, TransactionSection]
@@ -55,9 +59,12 @@ async def update(
         index_sections.pop(PRODUCERS_SECTION)
         index_sections.pop(TRANSACTIONS_SECTION, None)
         return
-    # By marker: after a swap that was interrupted, two segments may list the same transaction.
-    by_marker = {each.last_offset: each for section in known for each in section.aborted}
-    aborted = TransactionSpans.of(by_marker[marker] for marker in sorted(by_marker))
+    # After a swap that was interrupted, two segments may list the same transaction.
+    found = AbortedByMarker()
+    for section in known:
+        for each in section.aborted:
+            found.add(each)
+    aborted = TransactionSpans.of(found.in_order())
     if len(aborted):
         aborted = await asyncio.to_thread(_with_markers, aborted, data)
     merged = TransactionSection(known[-1].open, aborted, known[-1].marked)

@@ -192,6 +192,26 @@ class TransactionSpans:
         return spans
 
 
+class AbortedByMarker:
+    """Aborted transactions of several segments, each of them once.
+
+    Segments that overlap, because a merge is not complete, have the same transactions. One of them
+    may not know where a transaction began, and name a later offset.
+    """
+
+    def __init__(self) -> None:
+        self._by_marker: dict[int, AbortedTransaction] = {}
+
+    def add(self, aborted: AbortedTransaction) -> None:
+        known = self._by_marker.get(aborted.last_offset)
+        if known is None or aborted.first_offset < known.first_offset:
+            self._by_marker[aborted.last_offset] = aborted
+
+    def in_order(self) -> list[AbortedTransaction]:
+        """Ascending by their markers."""
+        return [self._by_marker[last_offset] for last_offset in sorted(self._by_marker)]
+
+
 class TransactionSection(msgspec.Struct, frozen=True):
     """The content of the section."""
 
