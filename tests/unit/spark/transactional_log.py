@@ -47,6 +47,8 @@ class TransactionalLog:
         self.opened: dict[int, int] = {}
         self.aborted: list[AbortedTransaction] = []
         self.rolled_count = 0
+        self.segments: list[tuple[int, int]] = []
+        """The numbers of the first batch of each segment, and of the first one after it."""
         self._logged_count = 0
         self._wal: dict[str, int] = {}
         """The end of the batches of each WAL object."""
@@ -132,12 +134,41 @@ class TransactionalLog:
     def roll(self, count: int, index: IndexKind = IndexKind.COMPLETE) -> None:
         """Write the oldest batches of the WAL as a segment, and delete what is in segments."""
         assert self.rolled_count + count <= self._logged_count
-        rolled = self.batches[self.rolled_count : self.rolled_count + count]
-        self.rolled_count += count
+        start, self.rolled_count = self.rolled_count, self.rolled_count + count
+        self.segments.append((start, self.rolled_count))
+        end = self._put_segment(start, self.rolled_count, index)
+        for key, wal_end in list(self._wal.items()):
+            if wal_end <= end and key != max(self._wal):
+                self.store.delete([key])
+                del self._wal[key]
+
+    def merge(self, first: int, last: int, index: IndexKind, *, is_complete: bool) -> None:
+        """Replace segments, by number, by one; without `is_complete`, only its objects are written.
+
+        Then the others are still there, as long as the broker has no time to go on, or after its
+        crash.
+        """
+        start, stop = self.segments[first][0], self.segments[last][1]
+        end = self._put_segment(start, stop, index)
+        if not is_complete:
+            return
+        place = (self.location.namespace, TOPIC, 0)
+        base = self.batches[start].base_offset
+        self.store.put(object_keys.merged_key(*place, base, end), [b"merged"], create=False)
+        for number, _ in self.segments[first + 1 : last + 1]:
+            replaced = self.batches[number].base_offset
+            self.store.delete(
+                [object_keys.index_key(*place, replaced), object_keys.segment_key(*place, replaced)]
+            )
+        self.segments[first : last + 1] = [(start, stop)]
+
+    def _put_segment(self, start: int, stop: int, index: IndexKind) -> int:
+        """Write batches, by number, as a segment; return where it ends."""
+        batches = self.batches[start:stop]
         builder = segment.Builder(NOW_MS, 1, compression=None, prior_max_timestamp_ms=None)
-        for each in rolled:
+        for each in batches:
             builder.append(each)
-        base, end = rolled[0].base_offset, rolled[-1].next_offset
+        base, end = batches[0].base_offset, batches[-1].next_offset
         section = self.section(base, end)
         sections = {} if section.is_empty else {TRANSACTIONS_SECTION: section.encode()}
         if index is IndexKind.WITHOUT_SECTIONS:
@@ -150,10 +181,7 @@ class TransactionalLog:
         self.store.put(object_keys.segment_key(*place, base), built.parts, create=False)
         if index is not IndexKind.MISSING:
             self.store.put(object_keys.index_key(*place, base), [built.index], create=False)
-        for key, wal_end in list(self._wal.items()):
-            if wal_end <= end and key != max(self._wal):
-                self.store.delete([key])
-                del self._wal[key]
+        return end
 
     def section(self, base_offset: int, end_offset: int) -> TransactionSection:
         """What the index of a segment says about transactions."""

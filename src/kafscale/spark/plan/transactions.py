@@ -10,14 +10,12 @@ marker of that producer. Its interval holds no batch of another transaction of t
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from kafscale.records import BatchView
-from kafscale.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT
-from kafscale.records.control import ControlType, read_end_marker
+from kafscale.records.batch import CONTROL_BIT
+from kafscale.records.control import ControlType, is_of_transaction, read_end_marker
 from kafscale.storage.log.state.transactions import AbortedTransaction, TransactionSpans
-
-_TRANSACTION_BITS: Final = CONTROL_BIT | TRANSACTIONAL_BIT
 
 OpenOffsets = dict[int, int]
 """The first offset of the open transaction of each producer."""
@@ -39,11 +37,10 @@ def events_of(batches: Iterable[BatchView], begun: set[int]) -> Iterator[Transac
     has the producers of which there was one, to continue with further batches.
     """
     for batch in batches:
-        attributes = batch.attributes
-        if not attributes & _TRANSACTION_BITS:
+        if not is_of_transaction(batch):
             continue
         producer_id = batch.producer_id
-        if not attributes & CONTROL_BIT:
+        if not batch.attributes & CONTROL_BIT:
             if producer_id not in begun:
                 begun.add(producer_id)
                 yield TransactionEvent(batch.base_offset, producer_id)

@@ -7,7 +7,9 @@ once. For aborted transactions the indexes of the segments are read whose offset
 and those of later ones until all their transactions have ended.
 
 An index that is missing or damaged, or was rebuilt without its sections, is replaced by the batches
-of its segment.
+of its segment. While segments are being merged, a merged one reaches beyond the beginning of the
+next one, and its index speaks of its own end: what is open where the next one begins, its batches
+say.
 """
 
 from bisect import bisect_left
@@ -24,10 +26,11 @@ from kafscale.errors import DamagedObjectError, RecordsError
 from kafscale.records import split
 from kafscale.spark.plan.offset_map import Extent, PartitionOffsets
 from kafscale.spark.plan.transactions import OpenOffsets, TransactionEvent, events_of, replay
-from kafscale.storage.bucket import READS_MAX, read_index
+from kafscale.storage.bucket import READS_MAX, read_index, read_segment_footer
 from kafscale.storage.formats import object_keys
 from kafscale.storage.formats.index_section import PRODUCERS_SECTION, TRANSACTIONS_SECTION
 from kafscale.storage.log.state.transactions import (
+    AbortedByMarker,
     AbortedTransaction,
     OpenTransaction,
     TransactionSection,
@@ -36,10 +39,14 @@ from kafscale.storage.log.state.transactions import (
 from kafscale.storage.objects.store import ObjectStore
 
 CHUNK_BYTES: Final = 8 * 1024 * 1024
-SECTIONS_MAX: Final = 10_000
-"""How many sections are kept: a stream needs those of the newest segments only."""
+SECTIONS_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Memory for sections: a stream needs those of the newest segments only."""
+_SECTION_BYTES: Final = 1024
+"""Approximate memory of a section besides its lists."""
+_OPEN_BYTES: Final = 200
+"""Approximate memory of an open transaction."""
 
-_Place = tuple[str, int]
+_Place = tuple[str, int, int]
 
 _start_offset = attrgetter("start_offset")
 
@@ -49,16 +56,15 @@ class TransactionReader:
 
     def __init__(self) -> None:
         self._sections: dict[_Place, TransactionSection] = {}
-        """By the key and the size of a segment."""
+        """By key and size of a segment, which is replaced under its key, and where it ends."""
+        self._sections_bytes = 0
         self._events: dict[_Place, tuple[TransactionEvent, ...]] = {}
-        """By the key of an object and the position of an extent."""
+        """By the key of an object, and position and length of an extent."""
 
     def keep(self, partitions: Iterable[PartitionOffsets]) -> None:
         """Forget WAL objects that are in none of these partitions."""
-        places = {(extent.key, extent.position) for each in partitions for extent in _wal_of(each)}
+        places = {_bytes_of(extent) for each in partitions for extent in _wal_of(each)}
         self._events = {place: self._events[place] for place in places & self._events.keys()}
-        if len(self._sections) > SECTIONS_MAX:
-            self._sections.clear()
 
     async def committed(self, store: ObjectStore, partition: PartitionOffsets) -> PartitionOffsets:
         """Let a partition end at its last stable offset."""
@@ -94,15 +100,15 @@ class TransactionReader:
 
         With `with_open`, those that are open at the high watermark count as aborted.
         """
-        found: set[AbortedTransaction] = set()
+        found = AbortedByMarker()
         if partition.has_transactions and from_offset < to_offset:
             await self._collect(store, partition, from_offset, to_offset, found)
         if partition.has_transactions and with_open:
             opened, _ = await self._tail(store, partition)
             ends = count(partition.high_watermark)  # Each needs an end of its own.
-            found.update(AbortedTransaction(*each, next(ends)) for each in opened.items())
-        # While segments are being merged, two of them may have the same transaction.
-        return TransactionSpans.of(sorted(found, key=lambda each: each.last_offset))
+            for each in opened.items():
+                found.add(AbortedTransaction(*each, next(ends)))
+        return TransactionSpans.of(found.in_order())
 
     async def _collect(
         self,
@@ -110,7 +116,7 @@ class TransactionReader:
         partition: PartitionOffsets,
         from_offset: int,
         to_offset: int,
-        found: set[AbortedTransaction],
+        found: AbortedByMarker,
     ) -> None:
         segments = _segments_of(partition) if partition.has_rolled_transactions else []
         numbers = [
@@ -120,20 +126,16 @@ class TransactionReader:
         await map_limited(partial(self._section, store), needed, READS_MAX)
         for number in numbers:
             section = await self._known_section(store, segments, number)
-            found.update(
-                section.aborted[index]
-                for index in section.aborted.overlapping(from_offset, to_offset)
-            )
+            for index in section.aborted.overlapping(from_offset, to_offset):
+                found.add(section.aborted[index])
             first_open = section.first_open_offset
             is_closed = first_open is None or first_open >= to_offset
             if segments[number].end_offset >= to_offset and is_closed:
                 return
         _, aborted = await self._tail(store, partition)
-        found.update(
-            each
-            for each in aborted
-            if each.first_offset < to_offset and each.last_offset >= from_offset
-        )
+        for each in aborted:
+            if each.first_offset < to_offset and each.last_offset >= from_offset:
+                found.add(each)
 
     async def _tail(
         self, store: ObjectStore, partition: PartitionOffsets
@@ -158,12 +160,18 @@ class TransactionReader:
     ) -> OpenOffsets:
         """Return what is open at the beginning of a segment, by number."""
         known = number
-        section: TransactionSection | None = None
-        while known and (section := await self._section(store, segments[known - 1])) is None:
+        opened: OpenOffsets = {}
+        while known:
+            extent = segments[known - 1]
+            section = await self._section(store, extent)
+            # The listing has read where the last segment ends.
+            is_last = known == len(segments)
+            if section is not None and (is_last or await _ends_with(store, extent)):
+                opened = {each.producer_id: each.first_offset for each in section.open}
+                break
             known -= 1
-        opened = {each.producer_id: each.first_offset for each in section.open} if section else {}
         for extent in segments[known:number]:
-            replay(opened, await self._read_events(store, extent), extent.start_offset)
+            await self._replay(store, extent, opened)
         return opened
 
     async def _known_section(
@@ -175,39 +183,62 @@ class TransactionReader:
         if section is not None:
             return section
         opened = await self._open_at(store, segments, number)
-        aborted = replay(opened, await self._read_events(store, extent), extent.start_offset)
+        aborted = await self._replay(store, extent, opened)
         first_offsets = sorted((first, producer_id) for producer_id, first in opened.items())
         section = TransactionSection(
             [OpenTransaction(producer_id, -1, first, -1) for first, producer_id in first_offsets],
             TransactionSpans.of(aborted),
             [],
         )
-        self._sections[extent.key, extent.segment_bytes] = section
+        self._keep_section(extent, section)
         return section
 
     async def _section(self, store: ObjectStore, extent: Extent) -> TransactionSection | None:
         """Read the section of a segment's index; None if the index says nothing."""
-        place = extent.key, extent.segment_bytes
-        if place in self._sections:
-            return self._sections[place]
+        if (kept := self._sections.get(_segment_of(extent))) is not None:
+            return kept
         section = await _read_section(store, extent)
         if section is not None:  # Otherwise the owner may be about to write the index.
-            self._sections[place] = section
+            self._keep_section(extent, section)
         return section
 
+    def _keep_section(self, extent: Extent, section: TransactionSection) -> None:
+        size_bytes = _SECTION_BYTES + _OPEN_BYTES * len(section.open) + section.aborted.size_bytes
+        if self._sections_bytes + size_bytes > SECTIONS_BYTES_MAX:
+            self._sections.clear()
+            self._sections_bytes = 0
+        self._sections[_segment_of(extent)] = section
+        self._sections_bytes += size_bytes
+
     # --- batches ------------------------------------------------------------------------------
+
+    async def _replay(
+        self, store: ObjectStore, extent: Extent, opened: OpenOffsets
+    ) -> list[AbortedTransaction]:
+        """Update what is open by the batches of an extent; return what they abort."""
+        events = await self._read_events(store, extent)
+        own = [event for event in events if event.offset < extent.end_offset]
+        return replay(opened, own, extent.start_offset)
 
     async def _read_events(
         self, store: ObjectStore, extent: Extent
     ) -> tuple[TransactionEvent, ...]:
-        """Read the batches of an extent."""
-        place = extent.key, extent.position
+        """Read the batches of an extent, maybe with later offsets than those of the extent."""
+        place = _bytes_of(extent)
         if place not in self._events:
             try:
                 self._events[place] = tuple(await _read_events(store, extent))
             except RecordsError as error:
                 raise DamagedObjectError(extent.key, str(error)) from error
         return self._events[place]
+
+
+def _bytes_of(extent: Extent) -> _Place:
+    return extent.key, extent.position, extent.length
+
+
+def _segment_of(extent: Extent) -> _Place:
+    return extent.key, extent.segment_bytes, extent.end_offset
 
 
 def _segments_of(partition: PartitionOffsets) -> list[Extent]:
@@ -218,6 +249,11 @@ def _wal_of(partition: PartitionOffsets) -> list[Extent]:
     return [extent for extent in partition.extents if extent.is_wal]
 
 
+async def _ends_with(store: ObjectStore, extent: Extent) -> bool:
+    """Whether a segment ends where its extent does."""
+    return (await read_segment_footer(store, extent.key)).last_offset + 1 == extent.end_offset
+
+
 async def _read_section(store: ObjectStore, extent: Extent) -> TransactionSection | None:
     entries = await read_index(store, extent.key, extent.segment_bytes)
     if entries is None:
@@ -226,9 +262,10 @@ async def _read_section(store: ObjectStore, extent: Extent) -> TransactionSectio
     if encoded is None:
         return TransactionSection.empty() if PRODUCERS_SECTION in entries.sections else None
     try:
-        return TransactionSection.decode(object_keys.index_key_of(extent.key), encoded)
+        section = TransactionSection.decode(object_keys.index_key_of(extent.key), encoded)
     except DamagedObjectError:
         return None
+    return msgspec.structs.replace(section, marked=[])  # Producers of all times, not needed here.
 
 
 async def _read_events(store: ObjectStore, extent: Extent) -> list[TransactionEvent]:

@@ -1,5 +1,6 @@
 """Committed records are read exactly, from segments and the WAL: comparison with a model."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,16 @@ plain = st.tuples(st.just("plain"), st.sampled_from([-1, 7]), st.integers(1, 3))
 end = st.tuples(st.just("end"), st.sampled_from(PRODUCERS), st.sampled_from([ABORT, COMMIT]))
 flush = st.just(("flush",))
 roll = st.tuples(st.just("roll"), st.integers(1, 8), st.sampled_from(IndexKind))
-steps = st.lists(append | append | plain | end | end | flush | roll, min_size=1, max_size=40)
+merge = st.tuples(
+    st.just("merge"),
+    st.integers(0, 5),
+    st.integers(1, 3),
+    st.sampled_from(IndexKind),
+    st.booleans(),
+)
+steps = st.lists(
+    append | append | plain | end | end | flush | roll | merge, min_size=1, max_size=40
+)
 
 
 def take(log: TransactionalLog, step: tuple) -> None:
@@ -38,6 +48,10 @@ def take(log: TransactionalLog, step: tuple) -> None:
             left = len(log.batches) - log.rolled_count
             if left:
                 log.roll(min(count, left), index)
+        case ("merge", first, count, index, is_complete):
+            last = min(first + count, len(log.segments) - 1)
+            if first < last:
+                log.merge(first, last, index, is_complete=is_complete)
 
 
 @given(steps, st.data())
@@ -82,6 +96,58 @@ def test_a_stream_neither_skips_nor_repeats(history):
             position = reached
         assert found == log.committed()
         assert position == log.next_offset
+
+
+@pytest.mark.parametrize("start", [0, 3, 4, 6])
+@pytest.mark.parametrize("index", IndexKind)
+def test_segments_overlap_while_they_are_merged(start, index):
+    """The index of the second one is lost, and that of the merged one speaks of its own end."""
+    with TransactionalLog() as log:
+        log.append(1, 2)
+        log.append(7, 1, transactional=False)
+        log.append(1, 2)  # The second segment begins in the middle of a transaction.
+        log.end(1, ABORT)
+        log.append(1, 2)
+        log.append(7, 1, transactional=False)
+        log.flush()
+        log.roll(2)
+        log.roll(4, IndexKind.MISSING)
+        log.merge(0, 1, index, is_complete=False)
+        log.end(1, COMMIT)
+        log.flush()
+        lister = log.lister()
+        offset_map = lister.list([TOPIC], committed=True)
+        found = log.read(lister, offset_map, start, log.next_offset)
+        assert found == [each for each in log.committed() if each[0] >= start]
+
+
+def test_segments_are_merged_between_the_listing_and_the_search():
+    """The batches of the first one were read already: the merged one has more, under its key."""
+    with TransactionalLog() as log:
+        log.append(7, 2, transactional=False)
+        log.append(1, 2)
+        log.end(1, ABORT)
+        log.append(2, 1)
+        log.end(2, COMMIT)
+        log.flush()
+        log.roll(1, IndexKind.WITHOUT_SECTIONS)
+        log.roll(2)
+        log.roll(2)
+        lister = log.lister()
+        offset_map = lister.list([TOPIC], committed=True)
+        log.merge(0, 1, IndexKind.WITHOUT_SECTIONS, is_complete=True)
+        assert log.read(lister, offset_map, 0, log.next_offset) == log.committed()
+
+
+def test_a_producer_without_an_id_has_no_transactions():
+    with TransactionalLog() as log:
+        log.append(-1, 2)
+        log.opened.clear()
+        log.flush()
+        lister = log.lister()
+        offset_map = lister.list([TOPIC], committed=True)
+        assert log.read(lister, offset_map, 0, 2) == log.everything()
+        assert offset_map.partitions[TOPIC, 0].end_offset == 2
 
 
 class CountingStore(MemoryObjectStore):

@@ -23,6 +23,7 @@ from kafscale.spark.jobs.scrub.listing import Finding, FindingKind, ListedSegmen
 from kafscale.spark.jobs.scrub.transactions import known_section, missing_aborted, rebuild_section
 from kafscale.spark.jobs.shared.record_scan import chunk_batches, scan
 from kafscale.spark.read.location import Location
+from kafscale.storage.bucket import read_segment_footer
 from kafscale.storage.formats import object_keys
 from kafscale.storage.formats.index import Index
 from kafscale.storage.formats.segment import Segment
@@ -104,7 +105,7 @@ def scrub_objects(location: Location, now_ms: int, item: ScrubItem, *, repair: b
     with location.open() as store:
         task = _Task(store, now_ms, result, repair=repair)
         if repair and item.before is not None:
-            task.load_before(item.before, item.segments[0])
+            task.load_before(item.before)
         for listed in item.segments:
             task.check_segment(listed)
         for key in item.wal_keys:
@@ -132,15 +133,19 @@ class _Task:
         self._repair = repair
         self._previous: _Previous | None = None
 
-    def load_before(self, before: ListedSegment, first: ListedSegment) -> None:
-        """Read what the index of the segment before the first one says."""
+    def load_before(self, before: ListedSegment) -> None:
+        """Read what the index of the segment before the first one says.
+
+        It speaks of that segment's end, which is elsewhere while a merge is not complete.
+        """
         with suppress(ObjectNotFoundError, DamagedObjectError):
+            footer = self._store.run(lambda objects: read_segment_footer(objects, before.key))
             entries = verify_index(
                 before.index_key, self._store.get(before.index_key), before.base_offset
             )
             self._previous = _Previous(
                 before.topic_partition,
-                first.base_offset,
+                footer.last_offset + 1,
                 entries.log_max_timestamp_ms,
                 known_section(before.index_key, entries),
             )

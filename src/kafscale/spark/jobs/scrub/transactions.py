@@ -8,8 +8,8 @@ list more than the batches show, but never less.
 from collections.abc import Iterable, Sequence
 
 from kafscale.records import BatchView
-from kafscale.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT
-from kafscale.records.control import ControlType, read_end_marker
+from kafscale.records.batch import CONTROL_BIT
+from kafscale.records.control import ControlType, is_of_transaction, read_end_marker
 from kafscale.spark.plan.transactions import OpenOffsets, events_of, replay
 from kafscale.storage.formats.index import Index
 from kafscale.storage.formats.index_section import PRODUCERS_SECTION, TRANSACTIONS_SECTION
@@ -33,11 +33,10 @@ def rebuild_section(before: TransactionSection, batches: Sequence[BatchView]) ->
     """Return the section at the end of a segment, from that of the segment before."""
     transactions = Transactions.restore(before)
     for batch in batches:
-        attributes = batch.attributes
-        if not attributes & (CONTROL_BIT | TRANSACTIONAL_BIT):
+        if not is_of_transaction(batch):
             continue
         header = batch.header()
-        if not attributes & CONTROL_BIT:
+        if not batch.attributes & CONTROL_BIT:
             if header.producer_id not in transactions.open:
                 transactions.begin(
                     header.producer_id,
@@ -63,7 +62,8 @@ def missing_aborted(
     """Return an aborted transaction that a segment has, and the section of its index lacks."""
     opened: OpenOffsets = {}
     for found in replay(opened, events_of(batches, set()), 0):
-        numbers = section.aborted.overlapping(found.first_offset, found.first_offset + 1)
+        # Compaction may have given its first batch the offsets of dropped ones before it.
+        numbers = section.aborted.overlapping(found.first_offset, found.last_offset + 1)
         if not any(section.aborted[each].producer_id == found.producer_id for each in numbers):
             return found
     return None

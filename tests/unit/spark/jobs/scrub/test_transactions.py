@@ -4,14 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafscale.records import BatchView
 from kafscale.spark.jobs.scrub.listing import FindingKind
+from kafscale.spark.jobs.scrub.transactions import missing_aborted
 from kafscale.storage.formats import index, object_keys
 from kafscale.storage.formats.index_section import PRODUCERS_SECTION, TRANSACTIONS_SECTION
 from kafscale.storage.log.state.producer_state import Producers
 from kafscale.storage.log.state.transactions import TransactionSection
 from unit.spark.jobs.keyed_log import TOPIC
 from unit.spark.jobs.scrub.local_scrub import kinds, only, scrub
-from unit.spark.transactional_log import ABORT, COMMIT, TransactionalLog
+from unit.spark.transactional_log import ABORT, COMMIT, IndexKind, TransactionalLog
 
 pytestmark = pytest.mark.timeout(120)  # The first test compiles, unless the cache is warm.
 
@@ -94,6 +96,43 @@ def test_an_index_that_hides_an_aborted_transaction_is_damaged():
         assert "lacks the aborted transaction of producer 1 at offsets 0 to 2" in finding.reason
         assert only(scrub(log.location, log.store, known={}, repair=True)).is_repaired
         assert facts(sections_of(log, 0)) == ([], [(1, 0, 2)])
+
+
+@pytest.mark.parametrize("bytes_max", [1, 1 << 20])
+def test_an_index_is_repaired_while_segments_overlap(bytes_max):
+    """The index of a segment that is being merged speaks of its own end, not of the next start."""
+    with TransactionalLog() as log:
+        log.append(1, 2)
+        log.append(7, 1, transactional=False)
+        log.append(1, 2)
+        log.end(1, ABORT)
+        log.append(1, 2)
+        log.append(7, 1, transactional=False)
+        log.flush()
+        log.roll(2)
+        log.roll(4, IndexKind.MISSING)
+        log.merge(0, 1, IndexKind.COMPLETE, is_complete=False)
+        log.end(1, COMMIT)
+        log.flush()
+        scrub(log.location, log.store, known={}, repair=True, bytes_max=bytes_max)
+        lister = log.lister()
+        offset_map = lister.list([TOPIC], committed=True)
+        for start in range(log.next_offset):
+            found = log.read(lister, offset_map, start, log.next_offset)
+            assert found == [each for each in log.committed() if each[0] >= start]
+
+
+def test_compaction_moved_the_beginning_of_an_aborted_transaction():
+    """A batch may take over the offsets of dropped ones before it."""
+    with TransactionalLog() as log:
+        log.append(7, 2, transactional=False)
+        log.append(1, 2)
+        log.end(1, ABORT)
+        section = log.section(0, 5)
+        moved = BatchView(bytearray(log.batches[1].buffer))
+        moved.stamp(1, 0)
+        assert missing_aborted(section, [moved, log.batches[2]]) is None
+        assert missing_aborted(TransactionSection.empty(), [moved, log.batches[2]]) is not None
 
 
 def test_without_the_segment_before_an_index_says_nothing():
