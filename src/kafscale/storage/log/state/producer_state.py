@@ -99,8 +99,10 @@ class Producers:
         return producer_id in self._producers
 
     def keep(self, kept: Container[int]) -> None:
-        """Do not drop these producers; they may change."""
+        """Do not drop these producers, which may change; drop others that are too many."""
         self._kept = kept
+        while len(self._producers) > self._count_max and self._drop_one():
+            pass
 
     # --- the produce path -----------------------------------------------------------------------
 
@@ -235,11 +237,13 @@ class Producers:
 
     # --- expiry ---------------------------------------------------------------------------------
 
-    def _drop_one(self) -> None:
+    def _drop_one(self) -> bool:
+        """Drop a producer; false if all are kept."""
         for producer_id in self._producers:  # The one idle longest first.
             if producer_id not in self._kept:
                 del self._producers[producer_id]
-                break
+                return True
+        return False
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Drop producers without an append for `expiration_ms`; return their number."""
@@ -296,7 +300,7 @@ class Producers:
 
     @classmethod
     def decode(cls, key: str, section: Buffer, count_max: int = PRODUCERS_COUNT_MAX) -> Self:
-        """Decode a snapshot that was read from the object `key`."""
+        """Decode a snapshot that was read from the object `key`; `keep` drops what is too much."""
         producers = cls(count_max)
         body = decode_section(key, _VERSION, section)
         try:
@@ -309,8 +313,6 @@ class Producers:
             )
         if not all(producers._producers.values()):
             raise DamagedObjectError(key, "the producer section has a producer without batches")
-        while len(producers) > count_max:
-            del producers._producers[next(iter(producers._producers))]
         return producers
 
 

@@ -252,6 +252,7 @@ class Transactions:
             self._verifications[producer_id] = known
         elif epoch > known.epoch:
             known.epoch, known.lowest_sequence = epoch, base_sequence
+            known.adds_partition = adds_partition
         elif epoch == known.epoch:
             known.lowest_sequence = min(known.lowest_sequence, base_sequence)
         return known.guard

@@ -140,12 +140,16 @@ def test_producer_idle_longest_is_dropped_at_the_limit():
     assert [state.producer_id for state in log.producers.describe()] == [1, 3]
 
 
-def test_snapshot_with_a_lower_limit_keeps_the_latest_producers():
+def test_snapshot_with_a_lower_limit_keeps_the_latest_producers_and_those_with_transactions():
     log = Log()
-    for producer_id in (1, 2, 3):
+    for producer_id in (1, 2, 3, 4):
         log.append(0, producer_id=producer_id)
-    fewer = Producers.decode("key", log.producers.snapshot_at(3), count_max=2)
-    assert [state.producer_id for state in fewer.describe()] == [2, 3]
+    fewer = Producers.decode("key", log.producers.snapshot_at(4), count_max=2)
+    fewer.keep({1})
+    assert [state.producer_id for state in fewer.describe()] == [1, 4]
+    fewer.keep({1, 4})
+    fewer.record(5, 0, 0, 0, 4, 4, 1000, 5)
+    assert [state.producer_id for state in fewer.describe()] == [1, 4, 5], "none can be dropped"
 
 
 def test_producers_expire_by_their_last_append():
