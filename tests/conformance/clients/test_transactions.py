@@ -30,7 +30,7 @@ from kafscale.client.transactions import detached
 from kafscale.client.transactions.blocking import BlockingTransactionalProducer
 from kafscale.client.transactions.group_commit import GroupMembership
 from kafscale.client.transactions.producer import State, TransactionalProducer, TransactionSettings
-from kafscale.errors import InvalidTransactionStateError
+from kafscale.errors import InvalidRequestError, InvalidTransactionStateError
 from kafscale.protocol.messages.produce import (
     PRODUCE,
     PartitionToProduce,
@@ -222,6 +222,9 @@ def test_transactions_are_listed_described_and_aborted_by_their_id(cluster, sett
             (writer,) = await producers.describe(client, topic, [1])
             assert (writer.producer_id, writer.transaction_start_offset) == (listed.producer_id, 0)
             assert await _find_hanging(client, topic) == []
+            assert await hanging.find(client, [topic], now_ms=time.time_ns() // 1_000_000) == []
+            with pytest.raises(InvalidRequestError, match=f"transactional id, {transactional_id}"):
+                await producers.abort_at(client, topic, 1, 0)
 
             assert (await transactions.abort(client, transactional_id)).state == "Ongoing"
             with pytest.raises(ProducerFencedError):

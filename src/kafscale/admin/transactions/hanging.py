@@ -3,28 +3,27 @@
 They hold back the last stable offset of the partition, and with it its `read_committed` consumers,
 until they are aborted. Clients before KIP-890 can cause them, by a write that arrives after the end
 of its transaction.
+
+Invariant: no transaction is reported that a coordinator will end. The partition is asked before and
+after the coordinators, and all of those answer.
 """
 
+import asyncio
 from collections.abc import Sequence
-from typing import Final
 
 import msgspec
 
-from kafscale.admin.transactions.producers import PartitionProducer, describe_all, is_moved
-from kafscale.admin.transactions.transactions import (
-    OPEN_STATES,
-    TransactionDetail,
-    TransactionFilter,
-    describe_listed,
-    list_all,
+from kafscale.admin.transactions.coordinators import (
+    TIMEOUT_MS_MAX_DEFAULT,
+    timeout_ms_max,
+    transactions_of,
+    will_end,
 )
+from kafscale.admin.transactions.producers import PartitionProducer, describe_all, is_moved
+from kafscale.admin.transactions.transactions import TransactionDetail
 from kafscale.client.client import NO_LEADER, Client, leaders_of
-from kafscale.client.errors import check, retry
+from kafscale.client.errors import Pause, check, retry
 from kafscale.protocol.messages.metadata import TopicMetadata
-from kafscale.text.units import MINUTE_MS
-
-IDLE_MS_DEFAULT: Final = 15 * MINUTE_MS
-"""Kafka's maximum of transaction timeouts, `transaction.max.timeout.ms`, by default."""
 
 
 class HangingTransaction(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,23 +40,30 @@ class HangingTransaction(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def find(
-    client: Client, topics: Sequence[str] = (), *, now_ms: int, idle_ms: int = IDLE_MS_DEFAULT
+    client: Client,
+    topics: Sequence[str] = (),
+    *,
+    now_ms: int,
+    idle_ms: int | None = None,
+    pause: Pause = asyncio.sleep,
 ) -> list[HangingTransaction]:
     """The hanging transactions of these topics, or of all, by partition and offset.
 
-    Only those are looked at whose producer has written nothing for `idle_ms`: a shorter time than
-    the maximum of transaction timeouts may report transactions that are about to end. Partitions
+    Only those are looked at whose producer has written nothing for `idle_ms`; by default, for the
+    longest timeout that the cluster permits, and at least for Kafka's default of it. Partitions
     without a leader are left out.
     """
+    if idle_ms is None:
+        idle_ms = max(await timeout_ms_max(client), TIMEOUT_MS_MAX_DEFAULT)
 
     async def once() -> list[HangingTransaction]:
-        return await _find(client, topics, now_ms, idle_ms)
+        return await _find(client, topics, now_ms, idle_ms, pause)
 
-    return await retry(once, is_moved)
+    return await retry(once, is_moved, pause)
 
 
 async def _find(
-    client: Client, topics: Sequence[str], now_ms: int, idle_ms: int
+    client: Client, topics: Sequence[str], now_ms: int, idle_ms: int, pause: Pause
 ) -> list[HangingTransaction]:
     metadata = await _topics(client, topics)
     chosen = [
@@ -74,8 +80,13 @@ async def _find(
     ]
     if not candidates:
         return []
-    known = await _transactions_of(client, {each.producer_id for each in candidates})
-    unknown = [each for each in candidates if not _has_partition(known.get(each.producer_id), each)]
+    producer_ids = {each.producer_id for each in candidates}
+    known = await transactions_of(client, producer_ids, pause=pause)
+    unknown = [
+        each
+        for each in candidates
+        if not will_end(known.get(each.producer_id), each.topic, each.partition)
+    ]
     # A transaction may have ended between the two questions.
     again = await describe_all(client, metadata, {(each.topic, each.partition) for each in unknown})
     still_open = {_transaction_of(each) for each in again}
@@ -97,30 +108,12 @@ async def _topics(client: Client, names: Sequence[str]) -> list[TopicMetadata]:
     return list(topics)
 
 
-async def _transactions_of(client: Client, producer_ids: set[int]) -> dict[int, TransactionDetail]:
-    """The transactions of these producers, as their coordinators know them."""
-    listed = await list_all(client, TransactionFilter(producer_ids=sorted(producer_ids)))
-    return {each.producer_id: each for each in await describe_listed(client, listed)}
-
-
 def _transaction_of(producer: PartitionProducer) -> tuple[str, int, int, int | None]:
     return (
         producer.topic,
         producer.partition,
         producer.producer_id,
         producer.transaction_start_offset,
-    )
-
-
-def _has_partition(transaction: TransactionDetail | None, producer: PartitionProducer) -> bool:
-    """Whether the coordinator will end the transaction in this partition."""
-    return (
-        transaction is not None
-        and transaction.state in OPEN_STATES
-        and any(
-            each.topic == producer.topic and producer.partition in each.partitions
-            for each in transaction.topics
-        )
     )
 
 

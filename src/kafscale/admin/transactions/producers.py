@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from kafscale.admin.transactions.coordinators import transactions_of, will_end
 from kafscale.client.client import NO_LEADER, Client, leaders_of
 from kafscale.client.errors import BrokerResponseError, check, retry
 from kafscale.client.group_offsets import by_topic, format_topic_partition
@@ -103,19 +104,35 @@ def is_moved(error: KafscaleError) -> bool:
 async def abort_at(
     client: Client, topic: str, partition: int, start_offset: int
 ) -> PartitionProducer:
-    """Abort the transaction that begins at an offset of a partition; return its producer."""
-    found = [
-        each
-        for each in await describe(client, topic, [partition])
-        if each.transaction_start_offset == start_offset
-    ]
-    if not found:
+    """Abort the hanging transaction that begins at an offset of a partition; return its producer.
+
+    Raises an error if a coordinator will end the transaction: that may commit its records, or be
+    about to write the marker of a commit.
+    """
+    found = await _open_at(client, topic, partition, start_offset)
+    known = (await transactions_of(client, {found.producer_id})).get(found.producer_id)
+    if known is not None and will_end(known, topic, partition):
         raise InvalidRequestError(
-            f"{format_topic_partition((topic, partition))} has no open transaction that begins at"
-            f" offset {start_offset}"
+            f"the transaction in {format_topic_partition((topic, partition))} does not hang: its"
+            f" coordinator will end it; abort it by its transactional id, {known.transactional_id}"
         )
-    await _write_abort_marker(client, found[0])
-    return found[0]
+    # It may have ended before the coordinators were asked, and the producer have begun another.
+    found = await _open_at(client, topic, partition, start_offset)
+    await _write_abort_marker(client, found)
+    return found
+
+
+async def _open_at(
+    client: Client, topic: str, partition: int, start_offset: int
+) -> PartitionProducer:
+    """The producer whose open transaction begins at this offset."""
+    for each in await describe(client, topic, [partition]):
+        if each.transaction_start_offset == start_offset:
+            return each
+    raise InvalidRequestError(
+        f"{format_topic_partition((topic, partition))} has no open transaction that begins at"
+        f" offset {start_offset}"
+    )
 
 
 async def _describe(

@@ -4,14 +4,14 @@ A transaction is aborted like Kafka's `fenceProducers` does it: as a new produce
 transactional id. Its present producer is fenced, and may not go on.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from functools import partial
-from typing import Final
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from typing import Final, TypeVar
 
 import msgspec
 
 from kafscale.client.client import Client
-from kafscale.client.coordinator import Coordinator, CoordinatorKind
+from kafscale.client.coordinator import COORDINATOR_MOVED_ERRORS, Coordinator, CoordinatorKind
 from kafscale.client.errors import BrokerResponseError, check, retry
 from kafscale.client.transactions.coordinator import TransactionCoordinator
 from kafscale.errors import InvalidRequestError, KafscaleError
@@ -26,6 +26,8 @@ from kafscale.protocol.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
 )
+
+Result = TypeVar("Result")
 
 HINT: Final = "list the transactional ids with: kafscale transaction list"
 OPEN_STATES: Final = ("Ongoing", "PrepareCommit", "PrepareAbort")
@@ -75,10 +77,27 @@ EVERYTHING: Final = TransactionFilter()
 
 async def list_all(client: Client, chosen: TransactionFilter = EVERYTHING) -> list[TransactionInfo]:
     """The transactions of all coordinators, by transactional id."""
+    return await ask_brokers(client, lambda brokers: list_by(client, brokers, chosen))
+
+
+async def ask_brokers(client: Client, task: Callable[[Sequence[int]], Awaitable[Result]]) -> Result:
+    """Run a task with the ids of all brokers; retry it with those that there are then."""
     await client.metadata([])
+
+    async def refresh(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        await client.metadata([])
+
+    return await retry(lambda: task(client.broker_ids), pause=refresh)
+
+
+async def list_by(
+    client: Client, broker_ids: Iterable[int], chosen: TransactionFilter
+) -> list[TransactionInfo]:
+    """The transactions that these brokers coordinate, by transactional id."""
     listed: dict[str, TransactionInfo] = {}
-    for node_id in client.broker_ids:
-        response = await retry(partial(_listed_by, client, node_id, chosen))
+    for node_id in broker_ids:
+        response = await _listed_by(client, node_id, chosen)
         for each in response.transactions:
             listed[each.transactional_id] = TransactionInfo(
                 each.transactional_id, node_id, each.producer_id, each.transaction_state
@@ -96,19 +115,27 @@ async def describe_listed(
 ) -> list[TransactionDetail]:
     """Describe listed transactions, with one request per broker.
 
-    Those that have ended with their id, or have moved to another coordinator, are left out.
+    Ids that have expired since are left out; those that have moved are found again.
     """
     details = []
+    moved = []
     for node_id in sorted({each.coordinator for each in listed}):
         ids = [each.transactional_id for each in listed if each.coordinator == node_id]
         connection = await client.broker(node_id)
         request = DescribeTransactionsRequest(transactional_ids=ids)
         response = await connection.ask(DESCRIBE_TRANSACTIONS, request)
-        details += [
-            _detail(node_id, each)
-            for each in response.transactions
-            if each.error_code == ErrorCode.NONE
-        ]
+        for each in response.transactions:
+            if each.error_code in COORDINATOR_MOVED_ERRORS:
+                moved.append(each.transactional_id)
+            elif each.error_code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                check(f"transactional id {each.transactional_id}", each.error_code)
+                details.append(_detail(node_id, each))
+    for transactional_id in moved:
+        try:
+            details.append(await _describe(client, transactional_id))
+        except BrokerResponseError as error:
+            if error.error_code is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                raise
     return sorted(details, key=lambda each: each.transactional_id)
 
 

@@ -153,6 +153,7 @@ def abort(
     kafscale transaction abort orders --partition 3 --start-offset 1042
     """
     from kafscale.admin.transactions import producers, transactions
+    from kafscale.cli.commands.transaction import tables
     from kafscale.client.group_offsets import format_topic_partition
 
     if (partition is None) != (start_offset is None):
@@ -160,10 +161,7 @@ def abort(
     if partition is None or start_offset is None:
         _confirm(f"abort the transaction of {name} and fence its producer?", yes=yes)
         before = run(bootstrap, lambda client: transactions.abort(client, name))
-        if before.state in transactions.OPEN_STATES:
-            typer.echo(f"aborted the transaction of {name}, and fenced its producer")
-        else:
-            typer.echo(f"fenced the producer of {name}, which had no open transaction")
+        typer.echo(tables.describe_abort(before))
         return
     place = f"{format_topic_partition((name, partition))}, offset {start_offset}"
     _confirm(f"abort the transaction at {place}?", yes=yes)
@@ -184,9 +182,10 @@ def find_hanging(
         typer.Option(
             "--max-transaction-timeout",
             metavar="DURATION",
-            help="Only of producers that have written nothing for this long.",
+            help="Only of producers that have written nothing for this long; by default"
+            " transaction.max.timeout.ms of the cluster, at least 15m.",
         ),
-    ] = "15m",
+    ] = "",
     output: OutputOption = Output.TABLE,
     bootstrap: BootstrapOption = "",
 ) -> None:
@@ -201,7 +200,11 @@ def find_hanging(
     from kafscale.admin.transactions import hanging
     from kafscale.cli.commands.transaction import tables
 
-    idle_ms = parse_option("--max-transaction-timeout", max_transaction_timeout, parse_duration)
+    idle_ms = (
+        parse_option("--max-transaction-timeout", max_transaction_timeout, parse_duration)
+        if max_transaction_timeout
+        else None
+    )
 
     async def find(client: "Client") -> "list[HangingTransaction]":
         return await hanging.find(client, topic, now_ms=clock(), idle_ms=idle_ms)

@@ -60,6 +60,23 @@ def print_descriptions(described: Iterable[TransactionDetail], now_ms: int) -> N
         )
 
 
+def describe_abort(before: TransactionDetail) -> str:
+    """What the abort of a transactional id did, from its state before."""
+    name = before.transactional_id
+    match before.state:
+        case "Ongoing":
+            return f"aborted the transaction of {name}, and fenced its producer"
+        case "PrepareAbort":
+            return f"fenced the producer of {name}, whose transaction was already being aborted"
+        case "PrepareCommit":
+            return (
+                f"fenced the producer of {name}; its transaction had already been decided: it is"
+                " committed"
+            )
+        case _:
+            return f"fenced the producer of {name}, which had no open transaction"
+
+
 def print_hanging(hanging: Sequence[HangingTransaction], now_ms: int) -> None:
     if not hanging:
         print_line("no transaction hangs")

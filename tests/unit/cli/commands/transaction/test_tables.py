@@ -1,5 +1,7 @@
 """The tables of `kafscale transaction`."""
 
+import pytest
+
 from kafscale.admin.transactions.hanging import HangingTransaction
 from kafscale.admin.transactions.producers import PartitionProducer
 from kafscale.admin.transactions.transactions import (
@@ -42,6 +44,29 @@ def test_descriptions(capsys):
     heading, _, row = printed_rows(capsys)
     assert heading == ["billing:", "Ongoing"]
     assert " ".join(row) == "4000 7 2 1m 1m 1s orders 0-2; users 5"
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("Ongoing", "aborted the transaction"),
+        ("PrepareAbort", "already being aborted"),
+        ("PrepareCommit", "it is committed"),
+        ("CompleteCommit", "no open transaction"),
+    ],
+)
+def test_an_abort_says_what_became_of_the_transaction(state, expected):
+    before = TransactionDetail(
+        transactional_id="billing",
+        coordinator=2,
+        producer_id=4000,
+        state=state,
+        producer_epoch=7,
+        timeout_ms=60_000,
+        started_ms=None,
+        topics=[],
+    )
+    assert expected in tables.describe_abort(before)
 
 
 def test_hanging_transactions_are_shown_with_the_command_that_aborts_one(capsys):
