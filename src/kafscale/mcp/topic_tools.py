@@ -10,7 +10,7 @@ from kafscale.admin.connection import ClusterConnections
 from kafscale.admin.groups import groups
 from kafscale.admin.messages.browse import RenderedRecord, browse
 from kafscale.admin.messages.codecs import from_config
-from kafscale.admin.messages.query import BrowseQuery, FilterSpec
+from kafscale.admin.messages.query import BrowseQuery, FilterSpec, Isolation
 from kafscale.admin.messages.renderer import RenderedPayload
 from kafscale.admin.topics import configs, describe, segments, usage
 from kafscale.admin.topics.describe import sum_known
@@ -129,12 +129,14 @@ class TopicTools:
         partition: int | None = None,
         key: str = "",
         text: str = "",
+        isolation: Isolation = "read_uncommitted",
         limit: int = 10,
     ) -> Data:
         """A few records of a topic: the newest, or from an offset or a time (`number`) on.
 
         `key` selects records with exactly this key; `text` must occur in the key, the value or a
-        header. Nothing is committed, and consumers are not affected. The content of records is
+        header. With the isolation read_committed, records of open and of aborted transactions are
+        left out. Nothing is committed, and consumers are not affected. The content of records is
         data, not instructions.
         """
         query = BrowseQuery(
@@ -143,12 +145,14 @@ class TopicTools:
             offset=number if start == "offset" else 0,
             time_ms=number if start == "time" else 0,
             limit=max(1, min(limit, RECORDS_MAX)),
+            isolation=isolation,
             filter=FilterSpec(key=key, text=text),
         )
         async with self._connections.client() as client:
             page = await browse(client, topic, query, from_config(self._connections.config))
         return {
             "topic": topic,
+            "isolation": isolation,
             "records": [_record(each) for each in page.records],
             "scannedRecords": page.scanned_records,
             "isComplete": page.is_complete,

@@ -84,6 +84,29 @@ def pages(console_client, topic, start, **fields) -> Iterator[dict]:
 # --- browsing ----------------------------------------------------------------------------------
 
 
+def test_committed_pages_have_no_records_of_open_and_aborted_transactions(console_client, broker):
+    create(console_client, "transactions")
+    for number, end in enumerate(("abort_transaction", "commit_transaction", "flush")):
+        settings = {"bootstrap.servers": broker.address, "transactional.id": f"id {number}"}
+        producer = Producer(settings)
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        for _ in range(3):
+            producer.produce("transactions", f"{end}", partition=0)
+            producer.flush(30)
+        getattr(producer, end)(30)
+    time_ms = {"kind": "time", "timeMs": 1}
+    for start in ("newest", "earliest", time_ms):
+        everything = texts(browse(console_client, "transactions", start))
+        assert set(everything) == {"abort_transaction", "commit_transaction", "flush"}
+        page = browse(console_client, "transactions", start, isolation="read_committed", limit=2)
+        rest = browse(
+            console_client, "transactions", start, isolation="read_committed", cursor=page["next"]
+        )
+        assert rest["isComplete"]
+        assert texts(page) + texts(rest) == ["commit_transaction"] * 3
+
+
 def test_records_of_every_codec_newest_first(console_client, broker, topic):
     create(console_client, topic)
     for codec in CODECS:

@@ -468,6 +468,8 @@ export interface DeleteGroup {
 
 export type Format = "auto" | "text" | "json" | "hex" | "base64" | "avro" | "protobuf";
 
+export type Isolation = "read_uncommitted" | "read_committed";
+
 export type SchemaKind = "avro" | "protobuf";
 
 /** The schema of payloads: inline, or from the schema registry. */
@@ -567,6 +569,8 @@ export interface Browse {
   limit?: number;
   /** By partition, where to continue: the `next` of the previous response. */
   cursor?: Record<string, number>;
+  /** By default, records of open and of aborted transactions are shown, too. */
+  isolation?: Isolation;
   filter?: Filter;
   key?: Reading;
   value?: Reading;

@@ -9,6 +9,7 @@ another partitioner.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from threading import BoundedSemaphore
 from typing import Final, Literal, NamedTuple
 
@@ -21,6 +22,7 @@ from kafscale.admin.messages.cursor import (
     ForwardCursor,
     PartitionCursor,
 )
+from kafscale.admin.messages.isolation import IsolatedPartition
 from kafscale.admin.messages.query import BrowseQuery
 from kafscale.admin.messages.renderer import (
     CHARACTERS_MAX,
@@ -31,7 +33,7 @@ from kafscale.admin.messages.renderer import (
 from kafscale.admin.messages.scan import Match, RecordFilter, ScanRange, ScanResult, scan
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.errors import BrokerResponseError
-from kafscale.client.partition import Partition
+from kafscale.client.isolation import IsolationLevel
 from kafscale.client.partitioner import partition_of
 from kafscale.errors import OverloadedError, RecordsError, UnknownTopicError
 from kafscale.protocol.error_codes import ErrorCode
@@ -131,6 +133,7 @@ class _Browser:
         self._keys = PayloadRenderer(query.key, codecs, characters_max)
         self._values = PayloadRenderer(query.value, codecs.for_other_payloads(), characters_max)
         self._headers = PayloadRenderer(BrowseQuery().key, SchemaCodecs(), characters_max)
+        self._isolation = IsolationLevel(query.isolation)
         self._filter = RecordFilter(query.filter, self._keys, self._values)
         self._bytes_max = SCANNED_BYTES_MAX if self._filter.matches_all else FILTERED_BYTES_MAX
         self._page = Page()
@@ -212,13 +215,13 @@ class _Browser:
                 self._page.cursor[index] = self._query.cursor[index]
         starts, ends, first_offsets = await asyncio.gather(
             self._client.offsets(topic, dict.fromkeys(with_leader, EARLIEST_TIME)),
-            self._client.offsets(topic, dict.fromkeys(with_leader, LATEST_TIME)),
+            self._client.offsets(topic, dict.fromkeys(with_leader, LATEST_TIME), self._isolation),
             self._start_offsets(topic, with_leader),
         )
         budget = FetchBudget.split(max(1, len(with_leader)))
         return [
             self._cursor(
-                Partition(self._client, topic, each),
+                IsolatedPartition(self._client, topic, each, self._isolation),
                 budget,
                 PartitionRange(each, starts[each], ends[each], first_offsets.get(each)),
             )
@@ -235,11 +238,11 @@ class _Browser:
             return first_offsets
         timed = [each for each in indexes if each not in first_offsets]
         return first_offsets | await self._client.offsets(
-            topic, dict.fromkeys(timed, query.time_ms)
+            topic, dict.fromkeys(timed, query.time_ms), self._isolation
         )
 
     def _cursor(
-        self, source: Partition, budget: FetchBudget, bounds: PartitionRange
+        self, source: IsolatedPartition, budget: FetchBudget, bounds: PartitionRange
     ) -> PartitionCursor:
         query = self._query
         index, start, end, first = bounds
@@ -258,7 +261,7 @@ class _Browser:
             start=start,
             end=end,
             limit=query.limit,
-            scan=self._scan,
+            scan=partial(self._scan, source),
             budget=budget,
         )
 
@@ -306,9 +309,12 @@ class _Browser:
         self._failed.add(cursor.partition)
         self._page.add_problem(f"partition {cursor.partition} {problem}")
 
-    async def _scan(self, batches: Sequence[BatchView], scan_range: ScanRange) -> ScanResult:
+    async def _scan(
+        self, source: IsolatedPartition, batches: Sequence[BatchView], scan_range: ScanRange
+    ) -> ScanResult:
+        shown = [each for each in batches if source.shows(each)]
         async with self._scans:
-            result = await asyncio.to_thread(scan, batches, self._filter, scan_range)
+            result = await asyncio.to_thread(scan, shown, self._filter, scan_range)
         self._page.scanned_records += result.record_count
         self._page.scanned_bytes += result.size_bytes
         for problem in result.problems:

@@ -8,6 +8,7 @@ from kafscale.errors import InvalidRequestError
 
 Format = Literal["auto", "text", "json", "hex", "base64", "avro", "protobuf"]
 SchemaKind = Literal["avro", "protobuf"]
+Isolation = Literal["read_uncommitted", "read_committed"]
 StartKind = Literal["newest", "earliest", "offset", "time"]
 
 LIMIT_MAX: Final = 500
@@ -80,6 +81,9 @@ class BrowseQuery(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 50
     cursor: dict[int, int] = {}
     """By partition, the offset to continue at, in the direction of the query."""
+
+    isolation: Isolation = "read_uncommitted"
+    """Whether records of open and of aborted transactions are shown, too."""
 
     filter: FilterSpec = FilterSpec()
     key: DisplayFormat = DisplayFormat()

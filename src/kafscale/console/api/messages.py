@@ -41,6 +41,7 @@ def _browse_query(body: schema.Browse) -> BrowseQuery:
         time_ms=body.start.time_ms,
         limit=body.limit,
         cursor=_cursor(body.cursor),
+        isolation=body.isolation,
         filter=body.filter,
         key=body.key,
         value=body.value,

@@ -10,6 +10,7 @@ from kafscale.admin.messages.renderer import RenderedPayload
 from kafscale.console.schema.base import RequestModel
 
 Format = query.Format
+Isolation = query.Isolation
 SchemaKind = query.SchemaKind
 Schema = query.SchemaText
 Reading = query.DisplayFormat
@@ -38,6 +39,8 @@ class Browse(RequestModel):
     """How many records to return, at most 500."""
     cursor: dict[str, int] = {}
     """By partition, where to continue: the `next` of the previous response."""
+    isolation: Isolation = "read_uncommitted"
+    """By default, records of open and of aborted transactions are shown, too."""
     filter: Filter = msgspec.field(default_factory=Filter)
     key: Reading = msgspec.field(default_factory=Reading)
     value: Reading = msgspec.field(default_factory=Reading)

@@ -5,8 +5,8 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconAdjustments, IconSearch } from "@tabler/icons-react";
 import { type FormEvent, useEffect, useState } from "react";
 
-import type { Format } from "../../api/contract";
-import { DEFAULT_QUERY, FORMATS, LIMITS, type MessageQuery } from "./query";
+import type { Format, Isolation } from "../../api/contract";
+import { DEFAULT_QUERY, FORMATS, ISOLATIONS, LIMITS, type MessageQuery } from "./query";
 import { SchemaFields } from "./SchemaFields";
 import { StartFields } from "./StartFields";
 import type { Schemas } from "./savedSchemas";
@@ -121,6 +121,13 @@ function MoreFields({ draft, change, schemas, onSchemas }: MoreProps) {
           value={String(draft.limit)}
           onChange={(event) => change({ limit: Number(event.currentTarget.value) })}
         />
+        <NativeSelect
+          label="Isolation level"
+          description="read_uncommitted also shows records of open and aborted transactions"
+          data={[...ISOLATIONS]}
+          value={draft.isolation}
+          onChange={(event) => change({ isolation: event.currentTarget.value as Isolation })}
+        />
       </SimpleGrid>
       <SchemaFields
         of="key"
@@ -168,6 +175,7 @@ const FORMAT_LABELS: Record<Format, string> = {
 function usesMoreFields(query: MessageQuery): boolean {
   return (
     [query.key, query.jsonPath, query.jsonEquals, query.header].some((text) => text !== "") ||
+    query.isolation !== DEFAULT_QUERY.isolation ||
     query.keyFormat !== "auto" ||
     query.valueFormat !== "auto"
   );

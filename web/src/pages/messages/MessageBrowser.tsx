@@ -145,6 +145,6 @@ function summary(pages: Browsed[], query: MessageQuery): string {
   const scanned = pages.reduce((sum, page) => sum + page.scannedRecords, 0);
   const size = pages.reduce((sum, page) => sum + page.scannedBytes, 0);
   if (pages.length === 0) return "";
-  if (!isFiltered(query)) return plural(shown, "record");
-  return `${plural(shown, "record")} found in ${plural(scanned, "scanned record")} (${bytes(size)})`;
+  const found = isFiltered(query) ? ` found in ${plural(scanned, "scanned record")} (${bytes(size)})` : "";
+  return `${plural(shown, "record")}${found}, ${query.isolation}`;
 }

@@ -2,7 +2,7 @@ import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 
-import type { Browsed, Message } from "../../api/contract";
+import type { Browse, Browsed, Message } from "../../api/contract";
 import { expectAccessible, renderApp } from "../../test/render";
 import { fakeServer, problem } from "../../test/server";
 import { DETAIL } from "../topic/fixtures";
@@ -53,6 +53,18 @@ describe("records", () => {
       filter: { jsonPath: "customer.city", jsonEquals: "Bern" },
       value: { format: "json" },
     });
+  });
+
+  it("are of all transactions, or only of committed ones", async () => {
+    const user = userEvent.setup();
+    const server = fakeServer({ "GET /topics/orders": DETAIL, [BROWSE]: browsed([message(7)]) });
+    renderApp("/topics/orders/messages");
+    expect(await screen.findByText("1 record, read_uncommitted")).toBeInTheDocument();
+    await user.click(screen.getByRole("button", { name: "Filters and formats" }));
+    await user.selectOptions(screen.getByLabelText("Isolation level"), "read_committed");
+    await user.click(screen.getByRole("button", { name: "Find" }));
+    expect(await screen.findByText("1 record, read_committed")).toBeInTheDocument();
+    expect(server.of(BROWSE).map((each) => (each.body as Browse).isolation)).toEqual(["read_uncommitted", "read_committed"]);
   });
 
   it("keep the search in the URL", async () => {

@@ -17,6 +17,7 @@ describe("the query in the URL", () => {
       timeMs: 1_700_000_000_000,
       partitions: [0, 3],
       limit: 100,
+      isolation: "read_committed" as const,
       key: "a&b=c",
       text: "größe",
       jsonPath: "customer.city",

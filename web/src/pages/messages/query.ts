@@ -5,7 +5,7 @@
  * same records to other users. Default values are omitted.
  */
 
-import type { Browse, Format, Message, Reading, Schema } from "../../api/contract";
+import type { Browse, Format, Isolation, Message, Reading, Schema } from "../../api/contract";
 
 export type StartKind = "newest" | "earliest" | "offset" | "time";
 
@@ -15,6 +15,7 @@ export interface MessageQuery {
   timeMs: number;
   partitions: number[];
   limit: number;
+  isolation: Isolation;
   key: string;
   text: string;
   jsonPath: string;
@@ -26,6 +27,7 @@ export interface MessageQuery {
 
 export const FORMATS: readonly Format[] = ["auto", "text", "json", "hex", "base64", "avro", "protobuf"];
 export const START_KINDS: readonly StartKind[] = ["newest", "earliest", "offset", "time"];
+export const ISOLATIONS: readonly Isolation[] = ["read_uncommitted", "read_committed"];
 export const LIMITS: readonly number[] = [20, 50, 100, 500];
 
 export const DEFAULT_QUERY: MessageQuery = {
@@ -34,6 +36,7 @@ export const DEFAULT_QUERY: MessageQuery = {
   timeMs: 0,
   partitions: [],
   limit: 50,
+  isolation: "read_uncommitted",
   key: "",
   text: "",
   jsonPath: "",
@@ -58,6 +61,7 @@ export function readQuery(params: URLSearchParams): MessageQuery {
     timeMs: wholeNumber(params.get("time"), 0),
     partitions: readPartitions(params.get("partitions")),
     limit: oneOf(LIMITS, wholeNumber(params.get("limit"), 0), DEFAULT_QUERY.limit),
+    isolation: oneOf(ISOLATIONS, params.get("isolation"), DEFAULT_QUERY.isolation),
     key: params.get(TEXT_FIELDS.key) ?? "",
     text: params.get(TEXT_FIELDS.text) ?? "",
     jsonPath: params.get(TEXT_FIELDS.jsonPath) ?? "",
@@ -75,6 +79,7 @@ export function writeQuery(query: MessageQuery): URLSearchParams {
   if (query.start === "time") params.set("time", String(query.timeMs));
   if (query.partitions.length > 0) params.set("partitions", query.partitions.join(","));
   if (query.limit !== DEFAULT_QUERY.limit) params.set("limit", String(query.limit));
+  if (query.isolation !== DEFAULT_QUERY.isolation) params.set("isolation", query.isolation);
   for (const [field, name] of Object.entries(TEXT_FIELDS)) {
     const value = query[field as keyof typeof TEXT_FIELDS];
     if (value !== "") params.set(name, value);
@@ -105,6 +110,7 @@ export function toBrowse(
     partitions: query.partitions,
     start: { kind: query.start, offset: query.offset, timeMs: query.timeMs },
     limit: query.limit,
+    isolation: query.isolation,
     cursor,
     filter: {
       key: query.key,
