@@ -28,6 +28,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPa
 from pyspark.sql.types import StructType
 
 from kafscale.errors import InvalidRequestError
+from kafscale.observability.logging import get_logger
 from kafscale.spark.plan.offset_bounds import (
     SpecificOffsets,
     TimestampSearch,
@@ -46,6 +47,8 @@ from kafscale.spark.source.query import Query, spark_schema
 from kafscale.spark.source.session_defaults import SessionDefaults
 from kafscale.spark.source.stream import StreamReader
 from kafscale.text.topic_partition import TopicPartition
+
+logger = get_logger(__name__)
 
 NAME: Final = "kafscale"
 _PUSHDOWN_WORKER: Final = "pyspark.sql.worker.data_source_pushdown_filters"
@@ -135,7 +138,9 @@ def batch_ranges(
     """Return the offsets that the options of a batch query select."""
     starting, ending = query.options.batch_bounds()
     starts = resolve(starting, partitions, query.options.starting_side, search)
-    ends = resolve(ending, partitions, query.options.ending_side, search)
+    ends = resolve(
+        ending, partitions, query.options.ending_side, _search_withheld(search, partitions)
+    )
     inverted = [
         topic_partition
         for topic_partition in partitions
@@ -146,6 +151,7 @@ def batch_ranges(
         raise InvalidRequestError(
             f"startingOffsets is greater than endingOffsets for {format_partitions(inverted)}"
         )
+    _check_withheld(query.options, partitions, ends)
     return [
         OffsetRange(
             *topic_partition,
@@ -154,6 +160,42 @@ def batch_ranges(
         )
         for topic_partition, partition in sorted(partitions.items())
     ]
+
+
+def _search_withheld(
+    search: TimestampSearch, partitions: Mapping[TopicPartition, PartitionOffsets]
+) -> TimestampSearch:
+    """Search for ends: one that is not found may be anywhere in the offsets that are withheld."""
+
+    def find(timestamps_ms: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
+        return {
+            key: partitions[key].high_watermark if offset is None else offset
+            for key, offset in search(timestamps_ms).items()
+        }
+
+    return find
+
+
+def _check_withheld(
+    options: Options,
+    partitions: Mapping[TopicPartition, PartitionOffsets],
+    ends: Mapping[TopicPartition, int],
+) -> None:
+    """Report ends behind open transactions: a next batch that begins there would miss records."""
+    withheld = [
+        f"offsets {partition.end_offset} to {ends[key] - 1} of {format_partitions([key])}"
+        for key, partition in sorted(partitions.items())
+        if ends[key] > partition.end_offset
+    ]
+    if not withheld:
+        return
+    subject = f"{', '.join(withheld)} are behind a transaction that is still open"
+    if options.fail_on_data_loss:
+        raise InvalidRequestError(
+            f"{subject}: read them when it has ended, set failOnDataLoss=false to end before it, or"
+            " isolationLevel=read_uncommitted to read it, too"
+        )
+    logger.warning("batch ends before an open transaction", reason=subject)
 
 
 def _apply_bounds(

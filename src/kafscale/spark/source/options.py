@@ -190,13 +190,22 @@ def parse(options: Mapping[str, str]) -> Options:
 
 def _canonical(options: Mapping[str, str]) -> dict[str, str]:
     """Return the options by their canonical names."""
-    canonical = {}
+    canonical: dict[str, str] = {}
+    given: dict[str, str] = {}
     for name, value in options.items():
         known = _CANONICAL.get(name.lower())
         if known is None:
             raise InvalidRequestError(_unknown_option(name))
-        canonical[known] = value
+        first = given.setdefault(known, name)
+        if _normal(canonical.setdefault(known, value)) != _normal(value):
+            raise InvalidRequestError(
+                f"{first} and {name} are the same option, with different values: set one of them"
+            )
     return canonical
+
+
+def _normal(value: str) -> str:
+    return value.strip().lower()
 
 
 def _unknown_option(name: str) -> str:

@@ -100,6 +100,18 @@ def test_timestamps_take_precedence_over_offsets():
     assert options(endingTimestamp="7", endingOffsets=named).ending == GlobalTimestamp(7)
 
 
+def test_two_names_of_an_option_may_not_contradict_each_other():
+    committed, uncommitted = {"isolationLevel": "read_committed"}, "READ_uncommitted "
+    for given in (
+        {**committed, "kafka.isolation.level": uncommitted},
+        {"kafka.isolation.level": uncommitted, **committed},
+    ):
+        with pytest.raises(InvalidRequestError, match="same option"):
+            options(**given)
+    same = {"isolationLevel": "read_uncommitted", "kafka.isolation.level": uncommitted}
+    assert not options(**same).is_committed
+
+
 def test_earliest_and_latest_are_case_insensitive():
     assert options(startingOffsets="EARLIEST").starting == GlobalOffset(EARLIEST)
     assert options(endingOffsets="Latest").ending == GlobalOffset(LATEST)
