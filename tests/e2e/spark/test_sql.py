@@ -9,13 +9,14 @@ from confluent_kafka import Producer
 from typer.testing import CliRunner
 
 from kafscale.cli.main import app
+from kafscale.errors import DamagedObjectError
 from kafscale.records import Record, build
 from kafscale.records.batch import BatchView
 from kafscale.records.record import Header
 from kafscale.spark.read.location import Location
 from kafscale.spark.sql.engine import QueryError, SqlEngine
 from kafscale.storage import topic_catalog
-from kafscale.storage.formats import object_keys, segment
+from kafscale.storage.formats import object_keys, segment, wal_object
 
 NAMESPACE = "default"
 START_MS = 1_700_000_000_000
@@ -194,10 +195,24 @@ def test_show_tables_and_describe(topics, location):
     put(location, "other", range(7))
     put(location, "other", range(5), partition=1)
     shown = topics.run("show tables")
-    assert shown.columns == ("topic", "partitions", "records", "bytes")
+    assert shown.columns == ("topic", "partitions", "offsets", "bytes")
     assert [row[:3] for row in shown.rows] == [("orders", 1, 300), ("other", 2, 12)]
     assert [row[0] for row in topics.run("show tables like 'ord*'").rows] == ["orders"]
     assert run_query(topics, "describe orders")[0][:2] == ("id", "bigint")
+
+
+@pytest.mark.usefixtures("orders")
+def test_damaged_transactions_of_a_topic_do_not_concern_others(topics, location):
+    batch = build([Record(0, 1, None, b"{}")], producer_id=1, transactional=True)
+    batch[-1] ^= 1
+    data = wal_object.PartitionData(b"i" * 16, "payments", 0, batch, 0, 0, 1, is_transactional=True)
+    with location.open() as store:
+        key = object_keys.wal_key(NAMESPACE, 0, 0, 0)
+        store.put(key, wal_object.encode(wal_object.Header(0, 0, 0, 0), [data]))
+    assert run_query(topics, "select count(*) from orders") == [(300,)]
+    assert [row[0] for row in topics.run("show tables").rows] == ["orders", "payments"]
+    with pytest.raises(DamagedObjectError):
+        topics.run("select * from payments")
 
 
 @pytest.mark.usefixtures("orders")

@@ -23,6 +23,7 @@ from kafscale.errors import DamagedObjectError, ObjectNotFoundError
 from kafscale.spark.plan.offset_map import OffsetMap, PartitionOffsets, WalRun, build
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.read.current_topics import WalRuns, current_runs, newer_topics, without_deleted
+from kafscale.spark.read.damaged_partitions import DamagedPartitions, map_readable
 from kafscale.spark.read.transactions import TransactionReader
 from kafscale.storage import topic_catalog
 from kafscale.storage.bucket import (
@@ -92,23 +93,32 @@ class BucketLister:
         matches: Callable[[str], bool] = lambda _topic: True,
         *,
         committed: bool = False,
+        damaged: DamagedPartitions | None = None,
     ) -> OffsetMap:
         """Return the offset map of the named topics, or of all topics that `matches` accepts.
 
-        With `committed`, partitions end at their last stable offsets.
+        With `committed`, partitions end at their last stable offsets. Damage that hides one of them
+        is an error; or else such partitions are left out, and added to `damaged`.
         """
         names = None if topics is None else frozenset(topics)
         accepts = matches if names is None else names.__contains__
         return self._blocking.run(
-            lambda store: self._list_with_retries(store, names, accepts, committed=committed)
+            lambda store: self._list_with_retries(
+                store, names, accepts, committed=committed, damaged=damaged
+            )
         )
 
     def load_aborted(
-        self, offset_map: OffsetMap, ranges: Iterable[OffsetRange], *, with_open: bool = False
+        self,
+        offset_map: OffsetMap,
+        ranges: Iterable[OffsetRange],
+        *,
+        with_open: bool = False,
+        damaged: DamagedPartitions | None = None,
     ) -> OffsetMap:
         """Add the aborted transactions of the ranges, for readers of committed records.
 
-        With `with_open`, open transactions count as aborted.
+        With `with_open`, open transactions count as aborted. For `damaged`, see `list`.
         """
         bounds: dict[TopicPartition, tuple[int, int]] = {}
         for each in ranges:
@@ -118,10 +128,21 @@ class BucketLister:
                 bounds[key] = min(start, each.start_offset), max(end, each.end_offset)
         if not bounds:
             return offset_map
+
+        async def load(store: ObjectStore, key: TopicPartition) -> PartitionOffsets:
+            partition = offset_map.partitions[key]
+            spans = await self._aborted(store, partition, *bounds[key], with_open=with_open)
+            return msgspec.structs.replace(partition, aborted=spans)
+
         loaded = self._blocking.run(
-            lambda store: self._load(store, offset_map, bounds, with_open=with_open)
+            lambda store: map_readable(partial(load, store), bounds, damaged)
         )
-        return msgspec.structs.replace(offset_map, partitions={**offset_map.partitions, **loaded})
+        partitions = {
+            key: loaded.get(key, partition)
+            for key, partition in offset_map.partitions.items()
+            if key in loaded or key not in bounds
+        }
+        return msgspec.structs.replace(offset_map, partitions=partitions)
 
     def open_producers(
         self, offset_map: OffsetMap, starts: Mapping[TopicPartition, Iterable[int]]
@@ -141,21 +162,6 @@ class BucketLister:
             }
 
         return self._blocking.run(find)
-
-    async def _load(
-        self,
-        store: ObjectStore,
-        offset_map: OffsetMap,
-        bounds: Mapping[TopicPartition, tuple[int, int]],
-        *,
-        with_open: bool,
-    ) -> dict[TopicPartition, PartitionOffsets]:
-        async def load(key: TopicPartition) -> PartitionOffsets:
-            partition = offset_map.partitions[key]
-            spans = await self._aborted(store, partition, *bounds[key], with_open=with_open)
-            return msgspec.structs.replace(partition, aborted=spans)
-
-        return dict(zip(bounds, await map_limited(load, bounds, READS_MAX), strict=True))
 
     async def _aborted(
         self,
@@ -187,6 +193,7 @@ class BucketLister:
         matches: Callable[[str], bool],
         *,
         committed: bool,
+        damaged: DamagedPartitions | None,
     ) -> OffsetMap:
         for attempts_left in reversed(range(ATTEMPTS_MAX)):
             try:
@@ -194,7 +201,9 @@ class BucketLister:
                     store, names, matches, allow_gaps=not attempts_left
                 )
                 if committed:
-                    listing = await self._to_committed(store, listing)
+                    listing = await self._to_committed(
+                        store, listing, None if attempts_left else damaged
+                    )
             except (ObjectNotFoundError, DamagedObjectError):
                 if not attempts_left:
                     raise
@@ -203,14 +212,17 @@ class BucketLister:
                 break
         return listing
 
-    async def _to_committed(self, store: ObjectStore, listing: OffsetMap) -> OffsetMap:
+    async def _to_committed(
+        self, store: ObjectStore, listing: OffsetMap, damaged: DamagedPartitions | None
+    ) -> OffsetMap:
         """Let all partitions end at their last stable offsets."""
         self._transactions.keep(listing.partitions.values())
-        partitions = await map_limited(
-            partial(self._transactions.committed, store), listing.partitions.values(), READS_MAX
-        )
-        named = dict(zip(listing.partitions, partitions, strict=True))
-        return msgspec.structs.replace(listing, partitions=named)
+
+        async def end(key: TopicPartition) -> PartitionOffsets:
+            return await self._transactions.committed(store, listing.partitions[key])
+
+        partitions = await map_readable(end, listing.partitions, damaged)
+        return msgspec.structs.replace(listing, partitions=partitions)
 
     async def _list_once(
         self,

@@ -106,7 +106,8 @@ class SqlEngine:
             offset_map = offset_map or self._list()
             topic = _resolve_topic(parts, offset_map.topics, named)
             if topic not in self._columns:
-                keys, values = columns.sample(self._location, offset_map, topic)
+                committed = self._list([topic], committed=True)
+                keys, values = columns.sample(self._location, committed, topic)
                 inferred = columns.infer_columns(keys, values)
                 if len(values):  # The columns of an empty topic may change.
                     self._columns[topic] = inferred
@@ -129,11 +130,13 @@ class SqlEngine:
                 offsets = sum(each.end_offset - each.start_offset for each in partitions)
                 size_bytes = sum(extent.length for each in partitions for extent in each.extents)
                 rows.append((topic, len(partitions), offsets, size_bytes))
-        return Result(("topic", "partitions", "records", "bytes"), rows[:limit])
+        return Result(("topic", "partitions", "offsets", "bytes"), rows[:limit])
 
-    def _list(self) -> OffsetMap:
+    def _list(self, topics: Collection[str] | None = None, *, committed: bool = False) -> OffsetMap:
+        """List topics; all of them without transactions, whose damage concerns only their own."""
         with self._location.open() as store:
-            return BucketLister(store, self._location.namespace).list(committed=True)
+            lister = BucketLister(store, self._location.namespace)
+            return lister.list(topics, committed=committed)
 
     @contextmanager
     def _pushdown(self, enabled: bool) -> Iterator[None]:

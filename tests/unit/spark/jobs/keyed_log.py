@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from kafscale.records import BatchView, Record, build, iterate
 from kafscale.records.batch import DELETE_HORIZON_BIT
-from kafscale.spark.jobs.compact.job import CompactSettings, choose, load_aborted
+from kafscale.spark.jobs.compact.job import CompactSettings, find_due
 from kafscale.spark.jobs.compact.key_scan import scan_keys
 from kafscale.spark.jobs.compact.plan import CompactionPlan
 from kafscale.spark.jobs.compact.segment_rewrite import rewrite_group
@@ -156,9 +156,7 @@ def compact(
     """Do what `compact.run` does, with a shuffle in memory, and swap without checks."""
     settings = CompactSettings(location=location, control=(), topics=(TOPIC,), **options)
     lister = BucketLister(store, location.namespace)
-    offset_map = lister.list([TOPIC], committed=True)
-    chosen = list(choose(store, settings, offset_map, now_ms))
-    offset_map, due = load_aborted(lister, offset_map, chosen)
+    offset_map, due, _ = find_due(store, lister, settings, now_ms)
     planned = CompactionPlan(location, due, "run", settings.target_bytes)
     counts = find_survivors(planned, offset_map, now_ms)
     opened = lister.open_producers(offset_map, planned.group_starts)

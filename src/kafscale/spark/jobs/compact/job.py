@@ -15,7 +15,7 @@ thousands at a time, so that Spark neither serializes nor sorts single rows.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -51,6 +51,7 @@ from kafscale.spark.jobs.shared.staging import SkippedGroup
 from kafscale.spark.plan.offset_map import OffsetMap
 from kafscale.spark.plan.task_planner import OffsetRange
 from kafscale.spark.read.bucket_listing import BucketLister
+from kafscale.spark.read.damaged_partitions import DamagedPartitions
 from kafscale.spark.runtime.job_result import JobResult
 from kafscale.storage.compaction.checkpoint import read_checkpoint, write_checkpoint
 from kafscale.storage.objects.blocking import BlockingObjectStore
@@ -84,10 +85,7 @@ def run(
     with settings.location.open() as store:
         installer.check_brokers(store)
         lister = BucketLister(store, settings.location.namespace)
-        offset_map = lister.list(settings.topics or None, committed=True)
-        _check_topics(settings, offset_map)
-        chosen = list(choose(store, settings, offset_map, started_ms))
-        offset_map, due = load_aborted(lister, offset_map, chosen)
+        offset_map, due, damaged = find_due(store, lister, settings, started_ms)
         installer.clear_staging(store, [candidate.topic_partition for candidate in due])
         on_step("keys")
         plan = CompactionPlan(settings.location, due, installer.run_id, settings.target_bytes)
@@ -115,6 +113,7 @@ def run(
                         ends=ends,
                     )
                 )
+    skipped += damaged
     skipped += [
         SkippedGroup(
             topic_partition, "not compacted: it could not be read completely", is_outdated=False
@@ -124,16 +123,47 @@ def run(
     return _summarize(due, outcomes, skipped, (clock() - started_ms) / 1000)
 
 
-def _check_topics(settings: CompactSettings, offset_map: OffsetMap) -> None:
+def find_due(
+    store: BlockingObjectStore, lister: BucketLister, settings: CompactSettings, now_ms: int
+) -> tuple[OffsetMap, list[Candidate], list[SkippedGroup]]:
+    """Return the listing, the partitions to compact, and those whose transactions are damaged."""
+    damaged: DamagedPartitions = {}
+    offset_map = lister.list(settings.topics or None, committed=True, damaged=damaged)
+    _check_topics(settings, offset_map, {topic for topic, _ in damaged})
+    chosen = list(choose(store, settings, offset_map, now_ms))
+    ranges = [
+        OffsetRange(*each.topic_partition, each.partition.start_offset, each.partition.end_offset)
+        for each in chosen
+    ]
+    loaded = lister.load_aborted(offset_map, ranges, damaged=damaged)
+    due = [
+        msgspec.structs.replace(each, partition=loaded.partitions[each.topic_partition])
+        for each in chosen
+        if each.topic_partition not in damaged
+    ]
+    skipped = [
+        SkippedGroup((topic, index), f"not compacted: {error}", is_outdated=False)
+        for (topic, index), error in sorted(damaged.items())
+        if settings.is_forced or _policy(offset_map, topic).is_compacted
+    ]
+    return loaded, due, skipped
+
+
+def _check_topics(
+    settings: CompactSettings, offset_map: OffsetMap, damaged_topics: Collection[str]
+) -> None:
     """Raise unless the named topics exist and may be compacted."""
-    check_topics_exist(offset_map, settings.topics)
+    check_topics_exist(offset_map, set(settings.topics) - set(damaged_topics))
     for name in settings.topics:
-        topic = offset_map.catalog.get(name)
-        policy = CleanupPolicy.from_configs(topic.configs if topic else {})
-        if not (settings.is_forced or policy.is_compacted):
+        if not (settings.is_forced or _policy(offset_map, name).is_compacted):
             raise InvalidRequestError(
                 f"the cleanup.policy of {name!r} is not compact; compacting it has to be forced"
             )
+
+
+def _policy(offset_map: OffsetMap, name: str) -> CleanupPolicy:
+    topic = offset_map.catalog.get(name)
+    return CleanupPolicy.from_configs(topic.configs if topic else {})
 
 
 def choose(
@@ -141,8 +171,7 @@ def choose(
 ) -> Iterator[Candidate]:
     """Return the partitions to compact."""
     for name in offset_map.topics:
-        topic = offset_map.catalog.get(name)
-        policy = CleanupPolicy.from_configs(topic.configs if topic else {})
+        topic, policy = offset_map.catalog.get(name), _policy(offset_map, name)
         if not (policy.is_compacted or settings.is_forced):
             continue
         namespace = settings.location.namespace
@@ -162,21 +191,6 @@ def choose(
             since_ms = partial(dirty_ratio.dirty_since_ms, store, candidate)
             if candidate.cleanable and (settings.is_forced or is_due(candidate, since_ms, now_ms)):
                 yield candidate
-
-
-def load_aborted(
-    lister: BucketLister, offset_map: OffsetMap, due: Sequence[Candidate]
-) -> tuple[OffsetMap, list[Candidate]]:
-    """Add the aborted transactions of the partitions that are due."""
-    ranges = [
-        OffsetRange(*each.topic_partition, each.partition.start_offset, each.partition.end_offset)
-        for each in due
-    ]
-    loaded = lister.load_aborted(offset_map, ranges)
-    return loaded, [
-        msgspec.structs.replace(each, partition=loaded.partitions[each.topic_partition])
-        for each in due
-    ]
 
 
 def find_survivors(

@@ -11,7 +11,9 @@ while its objects still exist. Invariants:
   open at the end of the source: the coordinator of the source would decide them, and it may no
   longer exist. All others are, also behind an open transaction. The new topic has no transactions.
 * Only this job writes to the new topic, which also holds its progress: a run after a killed one
-  continues. A topic with other records is rejected before anything is written.
+  continues, unless the source commits a transaction in between that was open: its records belong
+  before copied ones, and the task fails. A topic with other records is rejected before anything is
+  written.
 """
 
 from collections.abc import Mapping

@@ -1,17 +1,22 @@
 """Compaction of transactions by the job: what readers of committed records see, as before it."""
 
+import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafscale.records import Record, iterate
 from kafscale.records.control import ControlType
+from kafscale.spark.jobs.compact.job import CompactSettings, find_due
 from kafscale.storage.formats import object_keys
 from kafscale.storage.topic_catalog import CatalogTopic, encode
 from unit.spark.jobs.keyed_log import NOW_MS, TOPIC, TOPIC_ID, compact
+from unit.spark.stored_log import put_segment
 from unit.spark.transactional_log import ABORT, COMMIT, IndexKind, TransactionalLog
 
 HORIZON_MS = 1000
 PRODUCERS = (1, 2)
+IDS = {TOPIC: TOPIC_ID, "healthy": b"h" * 16}
 
 keys = st.lists(st.sampled_from([b"a", b"b", None]), min_size=1, max_size=3)
 steps = st.lists(
@@ -100,3 +105,36 @@ def test_readers_of_committed_records_see_the_latest_of_each_key(history):
         segments = offset_map.partitions[TOPIC, 0].extents
         left = aborted.intersection(log.stored_offsets())
         assert len(left) <= len(segments)  # Each needs a record.
+
+
+@pytest.mark.parametrize("is_rolled", [False, True])
+def test_a_partition_with_damaged_transactions_is_skipped(is_rolled):
+    """In the WAL, they hide the last stable offset; in a segment, which are aborted."""
+    with TransactionalLog() as log:
+        log.append(1, keys=[b"a", b"b"])
+        log.end(1, ABORT)
+        log.append(-1, keys=[b"a"], transactional=False)
+        log.flush()
+        if is_rolled:
+            log.roll(2, IndexKind.MISSING)
+            log.roll(1)
+        damage(log, b"value 0")
+        put_segment(log.store, range(10), topic="healthy")
+        configs = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0"}
+        catalog = encode([CatalogTopic(name, id_.hex(), 1, configs) for name, id_ in IDS.items()])
+        log.store.put(object_keys.catalog_key(log.location.namespace), [catalog])
+        for names in ((), (TOPIC,)):
+            chosen = CompactSettings(location=log.location, control=(), topics=names)
+            _, due, skipped = find_due(log.store, log.lister(), chosen, NOW_MS)
+            assert [each.topic_partition for each in due] == ([] if names else [("healthy", 0)])
+            ((partition, reason, is_outdated),) = map(msgspec.structs.astuple, skipped)
+            assert (partition, is_outdated) == ((TOPIC, 0), False)
+            assert reason.startswith("not compacted: ")
+
+
+def damage(log: TransactionalLog, data: bytes) -> None:
+    """Damage every object that contains these bytes."""
+    for each in log.store.list("default/"):
+        content = bytes(log.store.get(each.key))
+        if data in content:
+            log.store.put(each.key, [content.replace(data, data[::-1])], create=False)
