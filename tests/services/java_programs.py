@@ -7,6 +7,8 @@ downloads the jars once.
 """
 
 import subprocess
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,19 +17,21 @@ from services.client_program import HOME
 from services.java import KAFKA
 
 FLAGS: Final = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-ARTIFACTS: Final = ("kafka-streams", "connect-runtime", "connect-mirror", "connect-file")
-_DEPENDENCY: Final = f"""
+ARTIFACTS: Final = (
+    ("org.slf4j", "slf4j-simple", "1.7.36"),
+    *(
+        ("org.apache.kafka", artifact, KAFKA)
+        for artifact in ("kafka-streams", "connect-runtime", "connect-mirror", "connect-file")
+    ),
+)
+_DEPENDENCY: Final = """
     <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>{{artifact}}</artifactId>
-      <version>{KAFKA}</version>
+      <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>
     </dependency>"""
-_PROJECT: Final = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
+_PROJECT: Final = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>kafscale</groupId><artifactId>programs-for-tests</artifactId><version>1</version>
-  <dependencies>
-    <dependency>
-      <groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>1.7.36</version>
-    </dependency>{"".join(_DEPENDENCY.format(artifact=each) for each in ARTIFACTS)}
+  <dependencies>{}
   </dependencies>
 </project>
 """
@@ -35,7 +39,7 @@ _PROJECT: Final = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 def jars() -> Path:
     """The directory of the jars, downloaded on first use."""
-    return cached_directory(f"kafka-programs-{KAFKA}", _fetch)
+    return cached_directory(f"kafka-programs-{KAFKA}", partial(download, ARTIFACTS))
 
 
 def command(program: str, *arguments: str) -> list[str]:
@@ -52,9 +56,10 @@ def _java(*arguments: str) -> list[str]:
     return ["java", *FLAGS, "-cp", f"{jars()}/*", *arguments]
 
 
-def _fetch(directory: Path) -> None:
+def download(artifacts: Iterable[tuple[str, str, str]], directory: Path) -> None:
+    """Download jars, and those that they need; an artifact is its group, name and version."""
     project = directory / "pom.xml"
-    project.write_text(_PROJECT)
+    project.write_text(_PROJECT.format("".join(_DEPENDENCY.format(*each) for each in artifacts)))
     goal = ("dependency:copy-dependencies", f"-DoutputDirectory={directory}")
     subprocess.run(  # noqa: S603 - the arguments are our own.
         ["mvn", "--batch-mode", "--quiet", "-f", project, *goal],  # noqa: S607

@@ -18,6 +18,7 @@ from services import (
     chromium,
     client_program,
     etcd_programs,
+    flink,
     java,
     java_programs,
     kcat,
@@ -38,6 +39,7 @@ BUILT: Programs = {**SERVERS, "Kafka clients in Go": client_program.go_clients}
 DOWNLOADED: Programs = {
     f"Kafka {java.KAFKA}": java.jars,
     f"Kafka Streams and Connect {java.KAFKA}": java_programs.jars,
+    f"Flink {flink.FLINK}": flink.classes,
     "Chromium": chromium.is_available,
     "Kafka clients in JavaScript": client_program.node_clients,
     "Prometheus": prometheus.is_available,
