@@ -193,6 +193,32 @@ def test_open_transactions_are_waited_for(kafka, broker, settings, topic):
     assert [each.value for each in read(broker.address, topic)[0]] == [b"in time"]
 
 
+def test_transactions_written_during_a_pass_are_left_to_the_next(kafka, broker, settings, topic):
+    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": topic})
+    producer.init_transactions()
+    steps = count()
+
+    def write(*values):
+        producer.begin_transaction()
+        for value in values:
+            producer.produce(topic, value, timestamp=START_MS)
+        producer.commit_transaction()
+
+    def write_and_go_on(_step):
+        if next(steps) < 8:
+            write(b"later", b"later")
+
+    write(b"first")
+    passes = Mirror(settings(topic), 1)
+    while passes.mirror_once(
+        lambda items: [mirror_partitions(item, write_and_go_on) for item in items]
+    ):
+        pass
+    source, target = (read(each.address, topic)[0] for each in (kafka, broker))
+    assert [each.value for each in source] == [b"first"] + 16 * [b"later"]
+    assert [each.value for each in target] == [each.value for each in source]
+
+
 def test_group_offsets_never_move_back(kafka, broker, settings, topic):
     produce(kafka.address, topic, simple(20))
     job_settings = settings(topic)

@@ -151,22 +151,36 @@ class _Pass:
                     f"the cluster at {self._item.source.bootstrap} sends no records"
                 )
             for message in messages:
-                source = (message.topic(), message.partition())
-                result = self._results[source]
-                if message.error() is not None:
-                    # The last stable offset: a transaction after it may be open.
-                    self._check_end(message.error())
-                    result.position = max(result.position, message.offset())
-                    pending.discard(source)
-                elif source in pending and message.offset() < self._ends[source]:
-                    self._copy(producer, result, message)
-                if result.position >= self._ends[source]:
-                    pending.discard(source)
+                self._receive(producer, pending, message)
             producer.poll(0)
             self._check_delivery()
             step("produced")
         producer.flush(FLUSH_S_MAX)
         self._check_delivery()
+
+    def _receive(self, producer: Any, pending: set[tuple[str, int]], message: Any) -> None:
+        """Copy a record, unless it is of the next pass, which begins at the position of this one.
+
+        A partition that is not pending any more remains assigned, because a new assignment would
+        fetch the others again. Producers write to the source during the pass, so records and ends
+        of partitions are received that are beyond the end of the pass.
+        """
+        if message.error() is not None:
+            self._check_end(message.error())
+        source = (message.topic(), message.partition())
+        if source not in pending:
+            return
+        result, end = self._results[source], self._ends[source]
+        if message.error() is not None:
+            # The last stable offset: a transaction after it may be open.
+            result.position = max(result.position, min(message.offset(), end))
+            pending.discard(source)
+        elif message.offset() < end:
+            self._copy(producer, result, message)
+        else:
+            result.position = end
+        if result.position >= end:
+            pending.discard(source)
 
     def commit(self) -> None:
         """Commit the position in the source, which may be after the last copied record."""
