@@ -1,4 +1,8 @@
-"""Commits the offsets of a consumer group with a transaction."""
+"""Commits the offsets of a consumer group with a transaction, and reads them after it.
+
+Both retry the first connection to the group's coordinator, too: the broker that has just died may
+be the coordinator, and brokers need a moment to name another.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -6,13 +10,14 @@ from typing import Final, NamedTuple
 
 from kafscale.client.client import Client
 from kafscale.client.coordinator import Coordinator
-from kafscale.client.errors import Pause, ProducerFencedError, check, retry
-from kafscale.client.group_offsets import NO_GENERATION, by_topic
+from kafscale.client.errors import Pause, ProducerFencedError, UnreachableError, check, retry
+from kafscale.client.group_offsets import NO_GENERATION, Committed, by_topic, committed
 from kafscale.client.transactions.coordinator import (
     FIRST_PAUSE_SECONDS,
     ProducerIdentity,
     is_transient,
 )
+from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
 from kafscale.protocol.messages.txn_offset_commit import (
     TXN_OFFSET_COMMIT,
@@ -41,6 +46,21 @@ class GroupMembership(NamedTuple):
     instance_id: str | None = None
 
 
+class _PatientCoordinator(Coordinator):
+    """The coordinator of a group, whose first connection is retried like those after it."""
+
+    def _is_retriable(self, error: KafscaleError) -> bool:
+        return isinstance(error, UnreachableError) or super()._is_retriable(error)
+
+
+async def stable_offsets(
+    client: Client, group_id: str, *, pause: Pause = asyncio.sleep
+) -> dict[TopicPartition, Committed]:
+    """Fetch all offsets of a group, after the transactions that have committed some ended."""
+    async with _PatientCoordinator(client, group_id, pause=pause) as coordinator:
+        return await committed(coordinator, stable=True, pause=pause)
+
+
 async def commit_in_transaction(
     client: Client,
     transactional_id: str,
@@ -49,11 +69,21 @@ async def commit_in_transaction(
     offsets: Mapping[TopicPartition, int],
     *,
     version_2: bool,
+    metadata: str = "",
     pause: Pause = asyncio.sleep,
 ) -> None:
-    """Write the offsets; they become the group's when the transaction is committed."""
+    """Write the offsets; they become the group's when the transaction is committed.
+
+    The metadata is kept with each of the offsets.
+    """
     topics = [
-        TopicToCommit(name, [PartitionToCommit(index, offsets[name, index]) for index in indexes])
+        TopicToCommit(
+            name,
+            [
+                PartitionToCommit(index, offsets[name, index], metadata=metadata)
+                for index in indexes
+            ],
+        )
         for name, indexes in by_topic(offsets)
     ]
     request = TxnOffsetCommitRequest(
@@ -66,7 +96,7 @@ async def commit_in_transaction(
         group_instance_id=group.instance_id,
         topics=topics,
     )
-    async with Coordinator(client, group.group_id, pause=pause) as coordinator:
+    async with _PatientCoordinator(client, group.group_id, pause=pause) as coordinator:
 
         async def once() -> None:
             response = await coordinator.ask(

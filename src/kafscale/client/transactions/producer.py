@@ -20,7 +20,7 @@ transaction (KIP-360). Calls are not concurrent, but for `send` and `send_batch`
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum, auto
 from random import Random
 from typing import Final, Self
@@ -203,7 +203,7 @@ class TransactionalProducer:
         await self._delivery.send((topic, partition), batch)
 
     async def send_offsets(
-        self, group: GroupMembership, offsets: Mapping[TopicPartition, int]
+        self, group: GroupMembership, offsets: Mapping[TopicPartition, int], *, metadata: str = ""
     ) -> None:
         """Commit the offsets of a group, of the next records to read, with the transaction."""
         self._check_open("send offsets")
@@ -211,7 +211,7 @@ class TransactionalProducer:
             return
         try:
             if not self._delivery.is_version_2:
-                await self._coordinator.add_group(self.producer, group.group_id)
+                await self._add(self._coordinator.add_group(self.producer, group.group_id))
             self._is_started = True
             await commit_in_transaction(
                 self._client,
@@ -220,6 +220,7 @@ class TransactionalProducer:
                 group,
                 offsets,
                 version_2=self._delivery.is_version_2,
+                metadata=metadata,
                 pause=self._pause,
             )
         except KafscaleError as error:
@@ -292,10 +293,22 @@ class TransactionalProducer:
         async with self._adding:
             if topic_partition not in self._added:
                 added = frozenset(self._to_add)
-                self._is_started = True
-                await self._coordinator.add_partitions(self.producer, added)
+                await self._add(self._coordinator.add_partitions(self.producer, added))
                 self._added |= added
                 self._to_add -= added
+
+    async def _add(self, adding: Awaitable[None]) -> None:
+        """Add to the transaction; it is started by that, unless the coordinator refuses."""
+        is_refused = False
+        try:
+            await adding
+        except BrokerResponseError as error:
+            # EndTxn without a transaction would fail, and hide this error. After an error that is
+            # retriable, such as a timeout, the coordinator may have added it all the same.
+            is_refused = not is_retriable(error)
+            raise
+        finally:
+            self._is_started = self._is_started or not is_refused
 
     async def _wait_for_failure(self) -> KafscaleError | None:
         """Wait until nothing is in flight; return the failure of the transaction."""

@@ -192,6 +192,35 @@ def test_an_error_that_another_transaction_would_meet_is_final():
     with_producer(cluster, scenario)
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "ends"),
+    [
+        ([ErrorCode.TOPIC_AUTHORIZATION_FAILED], []),
+        ([LOST] * (RETRIES_COUNT_MAX + 1), [False]),
+        ([ErrorCode.REQUEST_TIMED_OUT] * (RETRIES_COUNT_MAX + 1), [False]),
+    ],
+)
+@pytest.mark.parametrize("name", ["AddPartitionsToTxn", "AddOffsetsToTxn"])
+def test_what_the_coordinator_refused_to_begin_is_not_ended(name, outcomes, ends):
+    async def scenario(producer):
+        await producer.begin()
+        if name == "AddPartitionsToTxn":
+            await _write(producer, 0)
+            with pytest.raises(AbortableTransactionError) as failed:
+                await producer.flush()
+        else:
+            with pytest.raises(AbortableTransactionError) as failed:
+                await producer.send_offsets(GroupMembership("group"), {(TOPIC, 0): 5})
+        assert getattr(failed.value.__cause__, "error_code", LOST) == outcomes[0]
+        await producer.abort()
+        assert producer.state is State.READY
+
+    cluster = ScriptedCluster(level=CLASSIC)
+    cluster.script[name].extend(outcomes)
+    with_producer(cluster, scenario)
+    assert [each.committed for each in cluster.named("EndTxn")] == ends
+
+
 def test_a_commit_of_unknown_outcome_can_only_be_repeated():
     async def scenario(producer):
         await producer.begin()
