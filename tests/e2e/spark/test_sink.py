@@ -100,6 +100,36 @@ def test_rejected_record_leaves_nothing_visible(session, broker, sink, topic):
     assert written(broker.address, topic) == {0: []}
 
 
+def test_small_records_are_written_below_a_small_maximum(session, broker, sink, topic):
+    create(broker.address, topic, 1, max_message_bytes="65536")
+    frame = session.range(0, 1000, 1, 2).selectExpr(
+        "concat_ws('', transform(sequence(1, 10), x -> uuid())) AS value"
+    )
+    frame.write.format("kafscale").mode("append").options(**sink, topic=topic).save()
+    assert len(set(values_of(written(broker.address, topic)))) == 1000
+
+
+def test_task_above_the_limit_of_results_says_what_to_raise(session, broker, sink, topic):
+    create(broker.address, topic, 1)
+    # Spark would let no session change the setting; its own limit remains as it is.
+    settings = {
+        "spark.sql.legacy.setCommandRejectsSparkCoreConfs": "false",
+        "spark.driver.maxResultSize": "100k",
+    }
+    frame = session.range(0, 500, 1, 1).selectExpr(
+        "concat_ws('', transform(sequence(1, 20), x -> uuid())) AS value"
+    )
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    try:
+        with pytest.raises(Exception, match=r"102400 bytes .* higher spark.driver.maxResultSize"):
+            frame.write.format("kafscale").mode("append").options(**sink, topic=topic).save()
+    finally:
+        for name in reversed(settings):
+            session.conf.unset(name)
+    assert written(broker.address, topic, isolation="read_uncommitted") == {0: []}
+
+
 @pytest.mark.parametrize(
     ("columns", "options", "problem"),
     [

@@ -7,9 +7,11 @@ import asyncio
 
 import pytest
 
+from kafscale.admin.groups import reset
+from kafscale.admin.groups.reset import ResetTarget, TargetKind
 from kafscale.client.blocking import parse_addresses
 from kafscale.client.client import Client
-from kafscale.client.errors import BrokerResponseError
+from kafscale.client.errors import RETRIES_COUNT_MAX, BrokerResponseError, UnreachableError
 from kafscale.client.transactions.producer import TransactionalProducer, TransactionSettings
 from kafscale.errors import InvalidRequestError
 from kafscale.records import Record, build
@@ -172,9 +174,95 @@ def test_expired_transaction_is_reported_and_leaves_nothing(server, query):
     assert read_values(server, query) == dict.fromkeys(range(PARTITIONS), values(0))
 
 
+def test_timeout_above_the_maximum_of_the_brokers_is_explained(server, query):
+    async def run():
+        async with client_of(server) as client:
+            await deliver(client, query, TransactionSettings(timeout_ms=900_001), {})
+
+    with pytest.raises(BrokerResponseError, match=r"transaction\.timeout\.ms is 900001, .* exceed"):
+        asyncio.run(run())
+
+
+@pytest.mark.parametrize("refused", range(1, 5))
+def test_refused_connection_is_retried(server, query, refused):
+    """Each connection in turn is refused once, as after the death of its broker."""
+
+    class RefusedClient(Client):
+        connections = 0
+
+        async def connect(self, address):
+            self.connections += 1
+            if self.connections == refused:
+                raise UnreachableError("connection refused")
+            return await super().connect(address)
+
+    client = RefusedClient(parse_addresses(server))
+    assert write(query, 0, client)
+    assert client.connections == 5
+    assert read_values(server, query) == dict.fromkeys(range(PARTITIONS), values(0))
+
+
+def test_transaction_begins_again_after_retries(server, query):
+    class LossyClient(Client):
+        losses_left = RETRIES_COUNT_MAX + 1
+
+        async def connect(self, address):
+            connection = await super().connect(address)
+            ask = connection.ask
+
+            async def ask_with_losses(api, *arguments, **options):
+                if api.name == "TxnOffsetCommit" and self.losses_left:
+                    self.losses_left -= 1
+                    raise UnreachableError("the connection was lost")
+                return await ask(api, *arguments, **options)
+
+            connection.ask = ask_with_losses
+            return connection
+
+    async def run():
+        async with LossyClient(parse_addresses(server)) as client:
+            one = batches(query, 0)
+            micro_batch = MicroBatch(query, 0)
+            return await deliver(client, query, SETTINGS, one, micro_batch, pause=short_pause)
+
+    assert asyncio.run(run())
+    assert read_values(server, query) == dict.fromkeys(range(PARTITIONS), values(0))
+
+
+async def short_pause(_seconds):
+    await asyncio.sleep(0.01)
+
+
 def test_micro_batch_behind_the_newest_is_refused(server, query):
     for number in (0, 1, 4):
         assert write(query, number, client_of(server))
     assert not write(query, 4, client_of(server))
     with pytest.raises(InvalidRequestError, match="micro-batch 4 was written, but Spark repeats 3"):
         write(query, 3, client_of(server))
+
+
+def test_micro_batch_with_another_record_count_is_refused(server, query):
+    """A checkpoint that is rolled back by one micro-batch, which Spark then plans again."""
+    assert write(query, 0, client_of(server))
+    longer = batches(query, 0)
+    longer[query, 1].append(build([Record(0, 0, None, b"new", ())]))
+
+    def write_longer():
+        async def run():
+            async with client_of(server) as client:
+                return await deliver(client, query, SETTINGS, longer, MicroBatch(query, 0))
+
+        return asyncio.run(run())
+
+    with pytest.raises(InvalidRequestError, match=r"0 was written with 12 records, .* with 13"):
+        write_longer()
+    # As the error says, and as versions did that had no count.
+    asyncio.run(reset_to_current(server, query))
+    assert not write_longer()
+    assert write(query, 1, client_of(server))
+    assert read_values(server, query) == dict.fromkeys(range(PARTITIONS), values(0, 1))
+
+
+async def reset_to_current(server, group):
+    async with client_of(server) as client:
+        await reset.reset(client, group, None, ResetTarget(TargetKind.CURRENT), execute=True)

@@ -38,6 +38,9 @@ from kafscale.spark.codec.encoder_kernel import (
 BATCH_BYTES: Final = 512 * 1024
 """The uncompressed size of the records of a batch."""
 
+MESSAGE_BYTES_DEFAULT: Final = 1_048_588
+"""Kafka's default of `max.message.bytes`, the maximum size of a batch."""
+
 _EMPTY: Final = Column(np.zeros(1, np.int32), np.empty(0, np.uint8), np.empty(0, np.bool_))
 
 
@@ -67,16 +70,29 @@ class Encoder:
         return output
 
     def batches(
-        self, chosen: NDArray[np.int64], codec: Codec, batch_bytes: int = BATCH_BYTES
+        self,
+        chosen: NDArray[np.int64],
+        codec: Codec,
+        batch_bytes: int = BATCH_BYTES,
+        message_bytes_max: int = MESSAGE_BYTES_DEFAULT,
     ) -> Iterator[bytearray]:
-        """Yield batches of the chosen rows, in their order."""
+        """Yield batches of the chosen rows, in their order.
+
+        A batch of several records is not larger than `message_bytes_max`.
+        """
         if not chosen.size:
             return
-        output = np.empty(batch_bytes + int(self._sizes[chosen].max()), np.uint8)
+        records_bytes_max = max(message_bytes_max - HEADER_BYTES, 1)
+        target = min(batch_bytes, records_bytes_max)
+        output = np.empty(target + int(self._sizes[chosen].max()), np.uint8)
         done = 0
         while done < chosen.size:
-            size, after = write_records(self._rows, chosen, done, output, batch_bytes)
+            size, after = write_records(self._rows, chosen, done, output, target)
             assert size != FULL, "the output fits the largest record"
+            if size > records_bytes_max and after - done > 1:
+                # Without its last record, the batch is smaller than the target.
+                after -= 1
+                size, _ = write_records(self._rows, chosen[:after], done, output, target)
             times = self._rows.timestamps_ms[chosen[done:after]]
             yield _build_batch(output[:size], times, codec)
             done = after
@@ -85,7 +101,10 @@ class Encoder:
 def _build_batch(
     payload: NDArray[np.uint8], times_ms: NDArray[np.int64], codec: Codec
 ) -> bytearray:
-    body = compress(codec, payload.data)
+    body: bytes | memoryview = compress(codec, payload.data)
+    if len(body) >= payload.size:
+        # Else the batch could exceed the limit that the records keep.
+        codec, body = Codec.NONE, payload.data
     output = bytearray(
         HEADER.pack(
             0,

@@ -35,7 +35,12 @@ _SECURITY: Final = ("kafka.security.", "kafka.sasl.", "kafka.ssl.")
 _CANONICAL: Final = {name.lower(): name for name in NAMES}
 
 _PREFIX: Final = "kafscale-spark"
+_PREFIX_BYTES_MAX: Final = 1024 - len("-00000000-0000-0000-0000-000000000000")
+"""Kafscale's brokers limit transactional ids and groups to 1 KiB; the id of a query is a UUID."""
+
 _TIMEOUT_MS: Final = 120_000
+_TIMEOUT_MS_MAX: Final = (1 << 31) - 1
+"""The protocol has 32 bits for it; brokers limit it to their `transaction.max.timeout.ms`."""
 
 _Value = TypeVar("_Value")
 
@@ -120,12 +125,15 @@ def _codec(text: str) -> Codec:
 
 
 def _timeout_ms(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError("must be a number of milliseconds")
+    is_number = text.isascii() and text.isdecimal()
+    if not (is_number and 1 <= int(text) <= _TIMEOUT_MS_MAX):
+        raise ValueError(f"must be a number of milliseconds, from 1 to {_TIMEOUT_MS_MAX}")
     return int(text)
 
 
 def _prefix(text: str) -> str:
     if not text:
         raise ValueError("must not be empty")
+    if len(text.encode()) > _PREFIX_BYTES_MAX:
+        raise ValueError(f"must not have more than {_PREFIX_BYTES_MAX} bytes")
     return text

@@ -9,6 +9,7 @@ because Spark shows options in plans; settings named like a secret are redacted 
 no error contains a secret.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,6 +20,10 @@ from kafscale.config.sections.security import ClientTls
 from kafscale.errors import ConfigError
 
 PREFIX: Final = "client."
+SESSION_PREFIX: Final = "spark.kafscale."
+
+_VARIABLES: Final = re.compile(r" \((KAFSCALE_\w+(, )?)+\)")
+"""The environment variables of settings, which the sink does not read."""
 
 _SETTINGS: Final = {
     each.path: each
@@ -35,7 +40,7 @@ def security_of(own: Mapping[str, str]) -> Security:
         if not path.startswith(PREFIX):
             continue
         setting = _SETTINGS.get(path)
-        name = f"spark.kafscale.{path}"
+        name = f"{SESSION_PREFIX}{path}"
         if setting is None:
             known = ", ".join(sorted(_SETTINGS))
             raise ConfigError(f"unknown setting {name}; known with that prefix: {known}")
@@ -45,4 +50,13 @@ def security_of(own: Mapping[str, str]) -> Security:
             raise ConfigError(RawValue(setting, text, name).problem(error)) from None
         group, _, field = setting.attribute.rpartition(".")
         (tls if group else values)[field] = value
-    return Security.from_settings(Client(**values, tls=ClientTls(**tls)))
+    try:
+        return Security.from_settings(Client(**values, tls=ClientTls(**tls)))
+    except ConfigError as error:
+        raise ConfigError(_in_the_session(str(error))) from None
+
+
+def _in_the_session(text: str) -> str:
+    """An error about settings, which says where the sink takes them from."""
+    without_variables = _VARIABLES.sub("", text)
+    return f"{without_variables.replace(PREFIX, f'{SESSION_PREFIX}{PREFIX}')} in the session"

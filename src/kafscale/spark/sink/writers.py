@@ -18,7 +18,8 @@ query's. The decision about the design:
   and a retried task would have to fail the whole batch.
 
 The price: the compressed records of a micro-batch must fit into the driver. Spark fails the query
-above `spark.driver.maxResultSize`; a limit of the source (`maxOffsetsPerTrigger`) keeps below it.
+above `spark.driver.maxResultSize`; a limit of the source (`maxOffsetsPerTrigger`) keeps below it. A
+micro-batch that is in the log of the checkpoint cannot be made smaller (see `result_size`).
 
 The id of a query is that of its checkpoint, so a new checkpoint starts a new sequence of
 micro-batches. An empty micro-batch writes nothing. A stream in complete mode appends its result
@@ -44,6 +45,7 @@ from kafscale.client.security import Security
 from kafscale.client.transactions.producer import TransactionSettings
 from kafscale.errors import InvalidRequestError, OperatingError
 from kafscale.observability.logging import get_logger
+from kafscale.spark.sink import result_size
 from kafscale.spark.sink.delivery import MicroBatch, collect, deliver
 from kafscale.spark.sink.options import SinkOptions, parse
 from kafscale.spark.sink.rows import check_schema
@@ -71,7 +73,8 @@ class Sink:
         return cls(parsed, security)
 
     def encode(self, query_id: str, rows: Iterator[pa.RecordBatch]) -> TaskOutput:
-        return encode(self.options, self.security, query_id, rows)
+        size_bytes_max = result_size.parse_limit(_local_property(result_size.SETTING))
+        return encode(self.options, self.security, query_id, rows, size_bytes_max)
 
     def commit(self, messages: Messages, name: str = "", number: int | None = None) -> None:
         """Write the output of all tasks; `number` is that of the micro-batch of a stream."""
@@ -90,6 +93,12 @@ class Sink:
             is_written = client.run(write)
         if not is_written:
             logger.info("micro-batch was written before", query=query_id, batch=number)
+
+
+def _local_property(name: str) -> str | None:
+    """A local property of the task; settings that differ from the defaults are among them."""
+    context = TaskContext.get()
+    return context.getLocalProperty(name) if context is not None else None
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -118,8 +127,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self._sink = sink
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskOutput:
-        context = TaskContext.get()
-        query_id = context.getLocalProperty(_QUERY_ID) if context is not None else None
+        query_id = _local_property(_QUERY_ID)
         if not query_id:
             raise OperatingError(f"Spark does not set {_QUERY_ID}, which identifies the query")
         return self._sink.encode(query_id, iterator)

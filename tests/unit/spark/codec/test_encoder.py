@@ -114,6 +114,14 @@ def test_a_large_record_gets_its_own_batch():
     assert read(batches) == records
 
 
+@given(records, st.sampled_from(Codec), st.integers(1, 500), st.integers(1, 400))
+def test_batches_of_several_records_keep_the_maximum(records, codec, batch_bytes, bytes_max):
+    encoder = Encoder(columns_of(records))
+    batches = list(encoder.batches(all_rows(records), codec, batch_bytes, bytes_max))
+    assert read(batches) == records
+    assert all(len(batch) <= bytes_max for batch in batches if BatchView(batch).count > 1)
+
+
 def test_encoder_accepts_text_and_rejects_numbers():
     columns = columns_of([Record(0, 1, b"", "é".encode())])
     text = columns.set_column(1, "value", pa.array(["é"]))

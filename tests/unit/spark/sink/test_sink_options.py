@@ -38,7 +38,11 @@ def test_names_are_case_insensitive_and_options_of_spark_ignored():
         (SERVERS | {"topic": " "}, "topic is empty"),
         (SERVERS | {"kafka.compression.type": "lzma"}, "must be one of none, gzip"),
         (SERVERS | {"kafka.transaction.timeout.ms": "1m"}, "must be a number of milliseconds"),
+        (SERVERS | {"kafka.transaction.timeout.ms": "\uff13"}, "must be a number of milliseconds"),
+        (SERVERS | {"kafka.transaction.timeout.ms": "0"}, "from 1 to 2147483647: '0'"),
+        (SERVERS | {"kafka.transaction.timeout.ms": "2147483648"}, "from 1 to 2147483647"),
         (SERVERS | {"transactionalIdPrefix": ""}, "must not be empty"),
+        (SERVERS | {"transactionalIdPrefix": "é" * 494}, "more than 987 bytes"),
         (SERVERS | {"topics": "orders"}, "did you mean topic?"),
         (SERVERS | {"subscribe": "orders"}, "unknown option subscribe; known: "),
         (SERVERS | {"path": "/data"}, "set topic instead"),
@@ -74,7 +78,17 @@ def test_security_is_that_of_the_session():
     [
         ({"client.user": "billing"}, "unknown setting spark.kafscale.client.user"),
         ({"client.securityProtocol": "TLS"}, "spark.kafscale.client.securityProtocol"),
-        ({"client.securityProtocol": "SASL_SSL"}, "needs a user name and a password"),
+        (
+            {"client.securityProtocol": "SASL_SSL"},
+            (
+                "SASL_SSL with SCRAM-SHA-512 needs a user name and a password: set"
+                " spark.kafscale.client.username and spark.kafscale.client.password in the session"
+            ),
+        ),
+        (
+            {"client.securityProtocol": "SASL_SSL", "client.saslMechanism": "OAUTHBEARER"},
+            "needs a token: set spark.kafscale.client.tokenFile in the session",
+        ),
     ],
 )
 def test_invalid_security_is_rejected(own, problem):

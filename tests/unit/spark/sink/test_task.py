@@ -1,5 +1,6 @@
 """A task encodes its rows as batches of the right partitions, in their order."""
 
+import asyncio
 from random import Random
 
 import pyarrow as pa
@@ -7,7 +8,14 @@ import pytest
 
 from kafscale.client.partitioner import partition_of
 from kafscale.errors import InvalidRequestError
-from kafscale.records import BatchView, Header, iterate
+from kafscale.protocol.error_codes import ErrorCode
+from kafscale.protocol.messages.describe_configs import (
+    DescribeConfigsResponse,
+    DescribedConfig,
+    DescribedResource,
+)
+from kafscale.protocol.messages.metadata import PartitionMetadata, TopicMetadata
+from kafscale.records import BatchView, Codec, Header, iterate
 from kafscale.spark.sink.delivery import collect
 from kafscale.spark.sink.options import parse
 from kafscale.spark.sink.task import TaskEncoder, TaskOutput
@@ -18,20 +26,40 @@ HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
 class Cluster:
-    """A client that knows how many partitions every topic has."""
+    """A client, and its broker, on which every topic has the same partitions and configs."""
 
-    def __init__(self):
+    def __init__(self, code=ErrorCode.NONE, message_bytes="1048588"):
         self.asked = 0
+        self._code = code
+        self._message_bytes = message_bytes
 
-    def run(self, _work):
+    def run(self, work):
         self.asked += 1
-        return COUNT
+        return asyncio.run(work(self))
+
+    async def topic(self, name, *, create):
+        assert create
+        return TopicMetadata(
+            name=name, partitions=[PartitionMetadata(index=n) for n in range(COUNT)]
+        )
+
+    async def any_broker(self):
+        return self
+
+    def serves(self, _api):
+        return True
+
+    async def ask(self, _api, request):
+        (resource,) = request.resources
+        configs = [DescribedConfig(name, self._message_bytes) for name in resource.config_names]
+        described = DescribedResource(self._code, configs=[] if self._code else configs)
+        return DescribeConfigsResponse(resources=[described])
 
 
-def encoder(topic="orders", **options):
+def encoder(topic="orders", cluster=None, **options):
     given = {"kafka.bootstrap.servers": "localhost", **options}
     parsed = parse(given | ({"topic": topic} if topic else {}))
-    return TaskEncoder(parsed, Cluster(), "query", Random(1))
+    return TaskEncoder(parsed, cluster or Cluster(), "query", Random(1))
 
 
 def rows(**columns):
@@ -53,7 +81,6 @@ def test_records_go_to_the_partition_of_the_column_or_of_the_key():
     given = [number % COUNT if number % 3 == 0 else None for number in range(50)]
     task.add(rows(key=keys, value=values, partition=pa.array(given, PARTITION)))
     found = records(task.output)
-    assert task.output.record_count == 50
     sticky = set()
     for (topic, index), written in found.items():
         assert topic == "orders"
@@ -93,6 +120,33 @@ def test_option_topic_takes_precedence_over_the_column():
     task = encoder("orders")
     task.add(rows(topic=["a"], value=["1"]))
     assert [topic for topic, _ in task.output.batches] == ["orders"]
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_batches_keep_the_maximum_of_the_topic(codec):
+    options = {"kafka.compression.type": codec.name.lower()}
+    values = [Random(number).randbytes(500) for number in range(400)]
+    for cluster, bytes_max in (
+        (Cluster(message_bytes="65536"), 65_536),
+        (Cluster(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "65536"), 1_048_588),
+    ):
+        task = encoder(cluster=cluster, **options)
+        task.add(rows(key=["k"] * 400, value=values))
+        ((_, batches),) = task.output.batches.items()
+        (written,) = records(task.output).values()
+        assert [each.value for each in written] == values
+        assert max(map(len, batches)) <= bytes_max
+        assert len(batches) == -(-(400 * 510) // bytes_max)
+
+
+def test_output_above_the_limit_of_results_is_rejected():
+    given = parse({"kafka.bootstrap.servers": "localhost", "topic": "orders"})
+    task = TaskEncoder(given, Cluster(), "query", Random(1), size_bytes_max=2_000)
+    one = rows(key=["k"], value=[Random(1).randbytes(500)])
+    for _ in range(3):
+        task.add(one)
+    with pytest.raises(InvalidRequestError, match=r"2000 bytes .* higher spark.driver.maxResult"):
+        task.add(one)
 
 
 @pytest.mark.parametrize("partition", [-1, COUNT])
