@@ -48,6 +48,9 @@ def test_several_groups(client, version):
     fetch(client, version, groups=groups)
     fetch(client, version, groups=groups, partitions={"one": [0], "three": [0]})
     fetch(client, version, groups=groups, partitions={})
+    repeated = [*groups[:2], *groups[:2], groups[0]]
+    fetch(client, version, groups=repeated)
+    fetch(client, version, groups=repeated, partitions={"one": [0, 0], "three": [0, 9, 9]})
     client.call(OFFSET_FETCH, version, OffsetFetchRequest())
 
 

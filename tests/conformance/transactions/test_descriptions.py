@@ -162,6 +162,7 @@ def test_producers_of_several_kinds(client):
     add_partitions(client, producer, partitions={client.topic: [1]}, patient=True)
     ended(client, producer)
     producers(client, (0, 1, 2))
+    producers(client, (0, 0, 1, 0))
 
 
 def test_unknown_partitions(client):
@@ -170,6 +171,7 @@ def test_unknown_partitions(client):
         TopicToDescribe("none", [0]),
         TopicToDescribe("", [0]),
         TopicToDescribe(client.topic, []),
+        TopicToDescribe(client.topic, [0, 3, 3]),
     ]
     response = client.call(DESCRIBE_PRODUCERS, 0, DescribeProducersRequest(topics))
     codes = {each.error_code for topic in response.topics for each in topic.partitions}

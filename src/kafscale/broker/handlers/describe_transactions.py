@@ -2,7 +2,8 @@
 
 Behaviour:
 * State, producer, timeout, start and partitions of transactional ids; each succeeds or fails on its
-  own. An unknown one is TRANSACTIONAL_ID_NOT_FOUND, an empty one INVALID_REQUEST.
+  own. An unknown one is TRANSACTIONAL_ID_NOT_FOUND, an empty one INVALID_REQUEST. A repeated one
+  is answered again, as in Kafka; if that is a lot, INVALID_REQUEST.
 * Requires DESCRIBE on each transactional id, else TRANSACTIONAL_ID_AUTHORIZATION_FAILED; topics
   that the client may not DESCRIBE are left out.
 
@@ -10,9 +11,13 @@ Version notes: there is one version.
 """
 
 from collections import defaultdict
+from collections.abc import Awaitable
 from typing import Final
 
+from kafscale.broker.requests import slices
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.requests.repeats import Repeats
+from kafscale.broker.requests.slices import Work
 from kafscale.errors import KafscaleError
 from kafscale.metadata.access.model import Operation, ResourceType
 from kafscale.protocol.messages.describe_transactions import (
@@ -23,15 +28,15 @@ from kafscale.protocol.messages.describe_transactions import (
 )
 from kafscale.transactions.model import TransactionRecord
 
+PARTITIONS_AT_ONCE: Final = 500
+
 NONE: Final = -1
 
 
 def handle(
     context: RequestContext, request: DescribeTransactionsRequest
-) -> DescribeTransactionsResponse:
-    return DescribeTransactionsResponse(
-        transactions=[_describe(context, name) for name in request.transactional_ids]
-    )
+) -> DescribeTransactionsResponse | Awaitable[DescribeTransactionsResponse]:
+    return slices.serve(context, _describe_all(context, request))
 
 
 def error_response(
@@ -43,12 +48,25 @@ def error_response(
     )
 
 
-def _describe(context: RequestContext, name: str) -> DescribedTransaction:
+def _describe_all(
+    context: RequestContext, request: DescribeTransactionsRequest
+) -> Work[DescribeTransactionsResponse]:
+    repeats = Repeats()
+    response = DescribeTransactionsResponse()
+    for name in request.transactional_ids:
+        yield slices.ELEMENT_RESULTS
+        response.transactions.append((yield from _describe(context, name, repeats)))
+    return response
+
+
+def _describe(context: RequestContext, name: str, repeats: Repeats) -> Work[DescribedTransaction]:
     try:
+        repeats.check(name)
         context.require(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, name)
         record = context.broker.transactions.coordinator.describe(name)
     except KafscaleError as error:
         return _failed(name, error)
+    repeats.add(name, 1 + len(record.partitions))
     return DescribedTransaction(
         transactional_id=name,
         transaction_state=record.state,
@@ -56,19 +74,23 @@ def _describe(context: RequestContext, name: str) -> DescribedTransaction:
         transaction_start_time_ms=record.started_ms,
         producer_id=record.producer_id,
         producer_epoch=record.epoch,
-        topics=_topics(context, record),
+        topics=(yield from _topics(context, record)),
     )
 
 
-def _topics(context: RequestContext, record: TransactionRecord) -> list[TopicInTransaction]:
+def _topics(context: RequestContext, record: TransactionRecord) -> Work[list[TopicInTransaction]]:
     by_topic: dict[str, list[int]] = defaultdict(list)
-    for topic, index in sorted(record.partitions):
+    for count, (topic, index) in enumerate(record.partitions, 1):
         by_topic[topic].append(index)
-    return [
-        TopicInTransaction(topic, indexes)
-        for topic, indexes in by_topic.items()
-        if context.can_describe(ResourceType.TOPIC, topic)
-    ]
+        if count % PARTITIONS_AT_ONCE == 0:
+            yield PARTITIONS_AT_ONCE
+    yield len(record.partitions) % PARTITIONS_AT_ONCE
+    described = []
+    for topic in sorted(by_topic):
+        if context.can_describe(ResourceType.TOPIC, topic):
+            described.append(TopicInTransaction(topic, sorted(by_topic[topic])))
+        yield slices.ELEMENT_RESULTS
+    return described
 
 
 def _failed(name: str, error: KafscaleError) -> DescribedTransaction:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafscale.broker.requests.context import RequestContext
+from kafscale.broker.requests.sliced_encoding import EncodedResponse
 from kafscale.broker.requests.slices import sliced
 from kafscale.errors import KafscaleError
 from kafscale.observability.metrics.broker import Metrics
@@ -139,4 +140,6 @@ class VersionedApi:
 
     def encode(self, correlation_id: int, response: Message) -> Parts:
         header = headers.encode_response_header(correlation_id, self._response_header_version)
+        if isinstance(response, EncodedResponse):
+            return frame(header, response.encode())
         return frame(header, self._encode(response))

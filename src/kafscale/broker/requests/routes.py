@@ -151,7 +151,9 @@ ROUTES: tuple[Route, ...] = (
         is_pipelined=True,
     ),
     route(OFFSET_COMMIT, offset_commit.handle, offset_commit.error_response, is_pipelined=True),
-    route(OFFSET_FETCH, offset_fetch.handle, offset_fetch.error_response),
+    route(
+        OFFSET_FETCH, offset_fetch.handle, offset_fetch.error_response, cancel_on_disconnect=True
+    ),
     route(
         FIND_COORDINATOR,
         find_coordinator.handle,
@@ -271,14 +273,12 @@ ROUTES: tuple[Route, ...] = (
         DESCRIBE_PRODUCERS,
         describe_producers.handle,
         describe_producers.error_response,
-        results="topics",
         cancel_on_disconnect=True,
     ),
     route(
         DESCRIBE_TRANSACTIONS,
         describe_transactions.handle,
         describe_transactions.error_response,
-        results="transactions",
         cancel_on_disconnect=True,
     ),
     route(LIST_TRANSACTIONS, list_transactions.handle),

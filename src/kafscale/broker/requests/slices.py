@@ -12,6 +12,13 @@ They take turns, slice by slice, so that requests of other clients wait for one 
 together they use half of the event loop's time at most. That time is charged to the quotas of their
 clients.
 
+Where an element may have any number of results, such as the offsets of a group, the number of
+elements says nothing. Such a handler is a generator, which yields how many results it has added
+since the last time, and `serve` runs it in slices; a long response is encoded in slices, too.
+
+    def handle(context, request):
+        return serve(context, _describe_all(context, request))
+
 Not for handlers that compare elements with each other, as CreateTopics does to refuse duplicates,
 and not for requests that the client may send without waiting for the one before, because a later
 request is served between two slices: OffsetCommit is followed by LeaveGroup. A handler that
@@ -19,15 +26,16 @@ compares elements may call `each` for the parts that do not.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from functools import partial
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from msgspec.structs import replace
 
 from kafscale.broker.requests.context import RequestContext
-from kafscale.protocol.api import Api
+from kafscale.broker.requests.sliced_encoding import RESULTS_AT_ONCE, encoded_response
+from kafscale.protocol.api import Api, Response
 from kafscale.protocol.codec.schema import Array, Field, MessageType, fields, inner_message
 from kafscale.protocol.codec.wire import Message
 
@@ -39,6 +47,15 @@ Result = TypeVar("Result")
 
 SLICE_ELEMENTS: Final = 250
 """A slice takes a few milliseconds."""
+
+SLICE_RESULTS: Final = 2_500
+"""So does one with this number of results, such as a partition with its offset."""
+
+ELEMENT_RESULTS: Final = SLICE_RESULTS // SLICE_ELEMENTS
+"""What an element of a request takes, counted in results."""
+
+Work = Generator[int, None, Result]
+"""Yields how many results it has added since the last time, and returns all of them."""
 
 
 def sliced(
@@ -72,6 +89,39 @@ async def _handle_each(
         joined += getattr(response, results)
     assert response is not None
     return replace(response, **{results: joined})
+
+
+def serve(context: RequestContext, work: Work[Response]) -> Response | Awaitable[Response]:
+    """The response that a generator returns; what takes more than a slice is done in turns."""
+    response, results = _advance(work)
+    return _serve_others(context, work, results) if response is None else response
+
+
+async def _serve_others(context: RequestContext, work: Work[Response], results: int) -> Response:
+    response: Response | None = None
+    while response is None:
+        response, added = await _take_turn(context, partial(_advance, work))
+        results += added
+    if results <= RESULTS_AT_ONCE:
+        return response
+    encoding = encoded_response(
+        response, context.version, flexible=context.api.is_flexible(context.version)
+    )
+    encoded = None
+    while encoded is None:
+        encoded, _ = await _take_turn(context, partial(_advance, encoding))
+    return cast("Response", encoded)
+
+
+def _advance(work: Work[Result]) -> tuple[Result | None, int]:
+    """Add a slice of results; returns all of them once they are complete, and how many."""
+    results = 0
+    try:
+        while results < SLICE_RESULTS:
+            results += next(work)
+    except StopIteration as end:
+        return end.value, results
+    return None, results
 
 
 async def each(

@@ -10,7 +10,7 @@ import pytest
 
 from kafscale.broker.requests import slices
 from kafscale.broker.requests.dispatcher import InFlightRequest
-from kafscale.broker.requests.slices import SLICE_ELEMENTS, sliced
+from kafscale.broker.requests.slices import SLICE_ELEMENTS, SLICE_RESULTS, sliced
 from kafscale.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
 from kafscale.protocol.messages.describe_groups import (
     DESCRIBE_GROUPS,
@@ -65,6 +65,41 @@ def test_requests_take_turns():
             assert [group.group_id for group in response.groups] == NAMES
         assert served.total() == REQUESTS * SLICES
         assert max(served.values()) == 1
+
+    run_with_broker(body)
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_requests_with_many_results_take_turns(is_long):
+    """However few elements they have; short ones need no task."""
+
+    async def body(broker):
+        iterations = IterationCounter()
+        counting = asyncio.create_task(iterations.run())
+        served = Counter()
+        groups = [DescribedGroup(group_id=str(each)) for each in range(4 if is_long else 1)]
+
+        def describe():
+            response = DescribeGroupsResponse()
+            for group in groups:
+                yield SLICE_RESULTS // 2
+                response.groups.append(group)
+                served[iterations.count] += 1
+            return response
+
+        context = broker.context(DESCRIBE_GROUPS, VERSION)
+        results = [slices.serve(context, describe()) for _ in range(REQUESTS)]
+        assert [isinstance(each, DescribeGroupsResponse) for each in results] == REQUESTS * [
+            not is_long
+        ]
+        # The beginnings are served at once.
+        del served[iterations.count]
+        if is_long:
+            for response in await asyncio.gather(*results):
+                assert response.groups == groups
+            assert max(served.values()) == 2
+            assert served.total() == REQUESTS * 3
+        counting.cancel()
 
     run_with_broker(body)
 
