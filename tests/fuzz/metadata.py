@@ -177,7 +177,7 @@ KINDS = (
         OFFSET,
     ),
     Kind(
-        keys.pending_offsets("group", 7),
+        keys.pending_offsets("group", 7, 1),
         group_codec.decode_pending_offsets,
         group_codec.encode_pending_offsets,
         PENDING_OFFSETS,
@@ -231,8 +231,8 @@ def parse_key(data: bytes) -> None:
             assert keys.consumer_group(group) == key
         case keys.CommittedOffsetKey(group, name, partition):
             assert keys.committed_offset(group, name, partition) == key
-        case keys.PendingOffsetsKey(group, producer_id):
-            assert keys.pending_offsets(group, producer_id) == key
+        case keys.PendingOffsetsKey(group, producer_id, number):
+            assert keys.pending_offsets(group, producer_id, number) == key
         case keys.TransactionalIdKey(name):
             assert keys.transactional_id(name) == key
         case _:
@@ -243,7 +243,7 @@ def key_seeds() -> Iterator[bytes]:
     for kind in KINDS:
         yield kind.key.encode()
     yield keys.consumer_group("a/b%größe").encode()
-    yield keys.pending_offsets("a/b", 7).encode()
+    yield keys.pending_offsets("a/b", 7, 1).encode()
 
 
 TARGETS = (

@@ -4,17 +4,16 @@ Invariants:
 
 1. An offset is readable once it is in the store, never before. The last commit wins, however often
    the write is retried.
-2. The pending offsets of a producer's transaction are one record. What its marker commits becomes
-   readable at once, and survives a crash as a whole: either the offsets are written and the record
-   is deleted in one commit of the store; or, if that is too large, first the record is marked as
-   committed, which the loader completes, then the offsets are written, then it is deleted.
-3. Commits have numbers while the group has transactions. As in Kafka, of the offsets of one
+2. What the marker of a transaction commits becomes readable at once, and survives a crash as a
+   whole: either the offsets are written and the records of the transaction are deleted in one
+   commit of the store; or, if that is too large, first the decision is written, which the loader
+   completes, then the offsets, and then the records are deleted (`PendingTransaction`).
+3. Commits have numbers once the group has had transactions. As in Kafka, of the offsets of one
    partition the one that was sent last counts, in a transaction that is committed or in none.
 4. While a partition has pending offsets, its committed offset is unstable, and does not expire.
    Deleting offsets deletes pending ones, too.
 """
 
-import enum
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -22,37 +21,15 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from kafscale.broker.group_coordinator.open_transactions import OpenTransaction, OpenTransactions
+from kafscale.broker.group_coordinator.pending_transaction import PendingTransaction, Phase
 from kafscale.broker.shards.shard_session import ShardSession
 from kafscale.broker.shards.writer import fit_together
 from kafscale.errors import OffsetMetadataTooLargeError
 from kafscale.groups.committed_offsets import CommittedOffset, PendingOffsets
 from kafscale.metadata.schema import keys
-from kafscale.metadata.schema.group_codec import encode_offset, encode_pending_offsets
+from kafscale.metadata.schema.group_codec import encode_offset
 from kafscale.metadata.store.base import Delete, Operation, Put
 from kafscale.text.topic_partition import TopicPartition
-
-
-class _Phase(enum.Enum):
-    """The phase of a transaction in one group."""
-
-    OPEN = "open"
-    """There is no marker yet."""
-    ENDING = "ending"
-    """The offsets and the deletion of the record are being written, in one commit of the store."""
-    DECIDING = "deciding"
-    """The record is being marked as committed."""
-    APPLYING = "applying"
-    """The record is marked as committed; the offsets are being written."""
-
-
-class _Transaction:
-    """A transaction that the group has a record of."""
-
-    __slots__ = ("pending", "phase")
-
-    def __init__(self, pending: PendingOffsets) -> None:
-        self.pending = pending
-        self.phase = _Phase.OPEN
 
 
 class GroupOffsets:
@@ -66,9 +43,12 @@ class GroupOffsets:
         self._open_transactions = open_transactions
         self._newest: dict[TopicPartition, CommittedOffset] = {}
         self._committed: dict[TopicPartition, CommittedOffset] = {}
-        self._transactions: dict[int, _Transaction] = {}
+        self._transactions: dict[int, PendingTransaction] = {}
         """By producer id."""
         self._last_number = 0
+        """Of commits and of parts of transactions; 0 if the group never had transactions."""
+        self._unstable: frozenset[TopicPartition] | None = None
+        """None if it has to be computed."""
         self.committed: Mapping[TopicPartition, CommittedOffset] = MappingProxyType(self._committed)
         """Offsets in the store."""
         self.newest: Mapping[TopicPartition, CommittedOffset] = MappingProxyType(self._newest)
@@ -84,16 +64,21 @@ class GroupOffsets:
         self._newest[topic_partition] = self._committed[topic_partition] = committed
         self._last_number = max(self._last_number, committed.commit_number)
 
-    def restore_pending(self, pending: PendingOffsets) -> None:
-        """Take over the record of a transaction that was loaded, after all committed offsets."""
-        transaction = self._add(pending)
+    def restore_pending(self, pending: PendingOffsets, parts: Mapping[int, int]) -> None:
+        """Take over a transaction that was loaded, after all committed offsets.
+
+        `parts` are the sizes of its parts, by number.
+        """
+        transaction = self._add(pending, parts)
         numbers = [committed.commit_number for committed in pending.offsets.values()]
-        self._last_number = max(self._last_number, *numbers, 0)
+        self._last_number = max(self._last_number, *numbers, *parts, 0)
         if pending.is_committed:
-            transaction.phase = _Phase.DECIDING
+            transaction.phase = Phase.DECIDING
             newer = self._newer_than_committed(pending)
             self._newest.update(newer)
             self._on_decided(transaction, newer)
+        else:
+            self._open(transaction)
 
     def close(self) -> None:
         """Forget the group, which is not served here any more; the store keeps everything."""
@@ -126,8 +111,10 @@ class GroupOffsets:
             )
 
     def commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        if self._transactions:
-            offsets = self._numbered(offsets)
+        # Also after the transactions: while the deletion of one is being written, its offsets must
+        # not look newer than this commit to the loader.
+        if self._last_number:
+            offsets = self._numbered(offsets, self._next_number())
         # Encoded before anything changes: if that fails, only this commit does.
         self._session.write(self._puts(offsets))
         self._newest.update(offsets)
@@ -143,10 +130,10 @@ class GroupOffsets:
     def delete_all(self) -> None:
         """Delete everything; the group is deleted."""
         self.close()
-        for producer_id in self._transactions:
-            key = self._pending_key(producer_id)
-            self._session.write({key: Delete(key)})
+        for transaction in self._transactions.values():
+            self._session.write(transaction.deletes())
         self._transactions.clear()
+        self._unstable = None
         self.delete(tuple(self._newest))
 
     # --- transactions ---------------------------------------------------------------------------
@@ -159,20 +146,22 @@ class GroupOffsets:
     @property
     def unstable(self) -> Collection[TopicPartition]:
         """Those of them of which it is not known yet whether they are committed."""
-        transactions = self._transactions.values()
-        return _partitions(each for each in transactions if each.phase is not _Phase.APPLYING)
+        if self._unstable is None:
+            transactions = self._transactions.values()
+            self._unstable = frozenset(
+                _partitions(each for each in transactions if each.phase is not Phase.APPLYING)
+            )
+        return self._unstable
 
-    def open_transaction(self, producer_id: int) -> OpenTransaction | None:
-        """The transaction of a producer, before its marker."""
+    def pending_count(self, producer_id: int) -> int:
+        """How many offsets the transaction of a producer has."""
         found = self._transactions.get(producer_id)
-        if found is None or found.phase is not _Phase.OPEN:
-            return None
-        return OpenTransaction(producer_id, found.pending.producer_epoch, found.pending.started_ms)
+        return len(found.pending.offsets) if found else 0
 
     def is_ending(self, producer_id: int) -> bool:
         """Whether what a marker has committed is being written: the next offsets have to wait."""
         found = self._transactions.get(producer_id)
-        return found is not None and found.phase is not _Phase.OPEN
+        return found is not None and found.phase is not Phase.OPEN
 
     def commit_in_transaction(
         self,
@@ -184,43 +173,37 @@ class GroupOffsets:
         """Add offsets to the transaction of a producer, in which none is being written."""
         assert not self.is_ending(producer_id), producer_id
         found = self._transactions.get(producer_id)
-        pending = PendingOffsets(
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            started_ms=found.pending.started_ms if found else now_ms,
-            offsets={**(found.pending.offsets if found else {}), **self._numbered(offsets)},
-        )
-        put = self._pending_put(pending)
-        if not fit_together([put]):
-            raise OffsetMetadataTooLargeError(
-                f"the transaction would have {len(put.value)} bytes of offsets of the group"
+        number = self._next_number()
+        transaction = found or self._new(
+            PendingOffsets(
+                producer_id=producer_id, producer_epoch=epoch, started_ms=now_ms, offsets={}
             )
-        self._session.write({put.key: put})
-        if found is None:
-            self._add(pending)
-        else:
-            found.pending = pending
+        )
+        operations = transaction.add(number, epoch, self._numbered(offsets, number))
+        self._session.write(operations)
+        self._transactions[producer_id] = transaction
+        self._unstable = None
+        self._open(transaction)
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
         """Commit or drop the offsets of a producer; has no effect if that has been done before."""
         found = self._transactions.get(producer_id)
-        if found is None or found.phase is not _Phase.OPEN:
+        if found is None or found.phase is not Phase.OPEN:
             return
         if not is_commit:
-            self._delete_record(found)
+            self._delete_records(found)
             return
         newer = self._newer_than_committed(found.pending)
-        delete = Delete(self._pending_key(producer_id))
-        # The record comes last: it is still there if they do not fit together any more, because of
-        # later commits of the same partitions, and the store fails in between.
-        together: dict[str, Operation] = {**self._puts(newer), delete.key: delete}
+        self._open_transactions.discard(self._session.shard, producer_id, self)
+        # The deletions come last: the records are still there if all do not fit together any more,
+        # because of later commits of the same partitions, and the store fails in between.
+        together: dict[str, Operation] = {**self._puts(newer), **found.deletes()}
         if fit_together(together.values()) and self._session.write_together(together):
-            found.phase = _Phase.ENDING
+            found.phase = Phase.ENDING
             on_durable = partial(self._on_ended, found, newer)
         else:
-            found.phase = _Phase.DECIDING
-            found.pending = replace(found.pending, is_committed=True)
-            put = self._pending_put(found.pending)
+            found.phase = Phase.DECIDING
+            put = found.decision()
             self._session.write({put.key: put})
             on_durable = partial(self._on_decided, found, newer)
         self._newest.update(newer)
@@ -233,57 +216,67 @@ class GroupOffsets:
             kept = {each: before[each] for each in before if not matches(each, before[each])}
             if len(kept) == len(before):
                 continue
-            transaction.pending = replace(transaction.pending, offsets=kept)
-            if not kept and transaction.phase is _Phase.OPEN:
-                self._delete_record(transaction)
-            elif transaction.phase is not _Phase.ENDING:  # Then it is about to be deleted.
-                put = self._pending_put(transaction.pending)
-                self._session.write({put.key: put})
+            self._unstable = None
+            if not kept and transaction.phase is Phase.OPEN:
+                self._delete_records(transaction)
+            elif transaction.phase is Phase.ENDING:  # Then it is about to be deleted.
+                transaction.pending = replace(transaction.pending, offsets=kept)
+            else:
+                self._session.write(transaction.replace_all(kept))
 
     def _on_ended(
-        self, transaction: _Transaction, newer: Mapping[TopicPartition, CommittedOffset]
+        self, transaction: PendingTransaction, newer: Mapping[TopicPartition, CommittedOffset]
     ) -> None:
         """Everything is written."""
         self._committed.update(newer)
         self._remove(transaction)
 
     def _on_decided(
-        self, transaction: _Transaction, newer: Mapping[TopicPartition, CommittedOffset]
+        self, transaction: PendingTransaction, newer: Mapping[TopicPartition, CommittedOffset]
     ) -> None:
-        """The record is marked as committed."""
+        """The decision is in the store."""
         self._committed.update(newer)
         if not self._has(transaction):
             return
-        transaction.phase = _Phase.APPLYING
+        transaction.phase = Phase.APPLYING
+        self._unstable = None
         # Those that were committed or deleted since are written as such.
         current = {each: newer[each] for each in newer if self._newest.get(each) is newer[each]}
         self._session.write(self._puts(current))
         self._session.when_durable(partial(self._on_applied, transaction))
 
-    def _on_applied(self, transaction: _Transaction) -> None:
+    def _on_applied(self, transaction: PendingTransaction) -> None:
         """The offsets have their own records."""
         if self._has(transaction):
-            self._delete_record(transaction)
+            self._delete_records(transaction)
 
     # --- internals ------------------------------------------------------------------------------
 
-    def _add(self, pending: PendingOffsets) -> _Transaction:
-        transaction = self._transactions[pending.producer_id] = _Transaction(pending)
-        self._open_transactions.add(self._session.shard, pending.producer_id, self)
+    def _new(self, pending: PendingOffsets, parts: Mapping[int, int] = {}) -> PendingTransaction:
+        return PendingTransaction(self.group_id, pending, self._next_number, parts)
+
+    def _add(self, pending: PendingOffsets, parts: Mapping[int, int]) -> PendingTransaction:
+        transaction = self._transactions[pending.producer_id] = self._new(pending, parts)
+        self._unstable = None
         return transaction
 
-    def _has(self, transaction: _Transaction) -> bool:
+    def _open(self, transaction: PendingTransaction) -> None:
+        pending = transaction.pending
+        opened = OpenTransaction(pending.producer_id, pending.producer_epoch, pending.started_ms)
+        self._open_transactions.add(self._session.shard, opened, self)
+
+    def _has(self, transaction: PendingTransaction) -> bool:
         return self._transactions.get(transaction.pending.producer_id) is transaction
 
-    def _remove(self, transaction: _Transaction) -> None:
+    def _remove(self, transaction: PendingTransaction) -> None:
         if self._has(transaction):
             producer_id = transaction.pending.producer_id
             del self._transactions[producer_id]
+            self._unstable = None
             self._open_transactions.discard(self._session.shard, producer_id, self)
 
-    def _delete_record(self, transaction: _Transaction) -> None:
-        key = self._pending_key(transaction.pending.producer_id)
-        self._session.write({key: Delete(key)})
+    def _delete_records(self, transaction: PendingTransaction) -> None:
+        self._session.write(transaction.deletes())
         self._remove(transaction)
 
     def _newer_than_committed(
@@ -297,12 +290,15 @@ class GroupOffsets:
             or offset.commit_number > newest.commit_number
         }
 
-    def _numbered(
-        self, offsets: Mapping[TopicPartition, CommittedOffset]
-    ) -> dict[TopicPartition, CommittedOffset]:
+    def _next_number(self) -> int:
         self._last_number += 1
+        return self._last_number
+
+    def _numbered(
+        self, offsets: Mapping[TopicPartition, CommittedOffset], number: int
+    ) -> dict[TopicPartition, CommittedOffset]:
         return {
-            topic_partition: replace(offset, commit_number=self._last_number)
+            topic_partition: replace(offset, commit_number=number)
             for topic_partition, offset in offsets.items()
         }
 
@@ -316,17 +312,11 @@ class GroupOffsets:
             for topic_partition, committed in offsets.items()
         }
 
-    def _pending_put(self, pending: PendingOffsets) -> Put:
-        return Put(self._pending_key(pending.producer_id), encode_pending_offsets(pending))
-
     def _key(self, topic_partition: TopicPartition) -> str:
         return keys.committed_offset(self.group_id, *topic_partition)
 
-    def _pending_key(self, producer_id: int) -> str:
-        return keys.pending_offsets(self.group_id, producer_id)
 
-
-def _partitions(transactions: Iterable[_Transaction]) -> set[TopicPartition]:
+def _partitions(transactions: Iterable[PendingTransaction]) -> set[TopicPartition]:
     return {partition for each in transactions for partition in each.pending.offsets}
 
 

@@ -8,13 +8,14 @@ not.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from kafscale.broker.group_coordinator.group_registry import GroupRegistry
+from kafscale.broker.group_coordinator.pending_transaction import DECISION, PART_BYTES
 from kafscale.errors import DamagedObjectError
 from kafscale.groups.committed_offsets import CommittedOffset, PendingOffsets
 from kafscale.groups.model import GroupRecord
@@ -39,7 +40,8 @@ class LoadedShard(msgspec.Struct):
 
     groups: list[GroupRecord] = []
     offsets: list[tuple[keys.CommittedOffsetKey, CommittedOffset]] = []
-    pending: list[tuple[keys.PendingOffsetsKey, PendingOffsets]] = []
+    pending: dict[tuple[str, int], dict[int, tuple[PendingOffsets, int]]] = {}
+    """The parts of transactions and their sizes, by group and producer id, and by number."""
 
     def add(self, key: GroupKey, entry: Entry) -> Mapping[TopicPartition, CommittedOffset]:
         """Add a record; returns the offsets in it. Raises `DamagedObjectError`."""
@@ -48,7 +50,10 @@ class LoadedShard(msgspec.Struct):
             return {}
         if isinstance(key, keys.PendingOffsetsKey):
             pending = decode_pending_offsets(entry)
-            self.pending.append((key, pending))
+            self.pending.setdefault((key.group, key.producer_id), {})[key.number] = (
+                pending,
+                PART_BYTES + len(entry.value),
+            )
             return pending.offsets
         committed = decode_offset(entry)
         self.offsets.append((key, committed))
@@ -104,14 +109,26 @@ def restore(
             if not is_current(key.topic, committed):
                 offsets.delete(((key.topic, key.partition),))
         # Those that a transaction has committed are compared with the others, so they come last.
-        for pending_key, pending in shard.pending:
-            kept = {
+        for (group_id, _), parts in shard.pending.items():
+            pending = _joined([parts[number][0] for number in sorted(parts)])
+            pending.is_committed = DECISION in parts
+            pending.offsets = {
                 topic_partition: committed
                 for topic_partition, committed in pending.offsets.items()
                 if is_current(topic_partition[0], committed)
             }
-            offsets = registry.get_or_create(pending_key.group).offsets
-            offsets.restore_pending(replace(pending, offsets=kept))
+            sizes = {number: size_bytes for number, (_, size_bytes) in parts.items()}
+            sizes.pop(DECISION, None)
+            registry.get_or_create(group_id).offsets.restore_pending(pending, sizes)
+
+
+def _joined(parts: Sequence[PendingOffsets]) -> PendingOffsets:
+    """The transaction of these parts, ascending by number."""
+    joined = replace(parts[-1], offsets={})
+    for part in parts:
+        # Of two offsets of a partition, that of the higher number was committed later.
+        joined.offsets.update(part.offsets)
+    return joined
 
 
 def _belongs_to(committed: CommittedOffset, topic: Topic | None) -> bool:

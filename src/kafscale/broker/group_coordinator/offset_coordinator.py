@@ -9,12 +9,14 @@ that it is open (`OpenTransactions`).
 Handlers verify transactions, and send markers; `GroupOffsets` has the offsets of one group.
 """
 
+import asyncio
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from typing import Final
 
 from kafscale.broker.group_coordinator.group_registry import GroupRegistry
 from kafscale.broker.group_coordinator.group_runtime import GroupRuntime, OffsetSettings
 from kafscale.broker.group_coordinator.open_transactions import OpenTransaction, VerificationGuard
+from kafscale.broker.group_coordinator.transaction_endings import TransactionEndings
 from kafscale.broker.shards.pausable_clock import PausableClock
 from kafscale.broker.shards.shard_session import ShardSession, ShardSessions
 from kafscale.errors import (
@@ -57,6 +59,7 @@ class OffsetCoordinator:
         self._sessions = sessions
         self._clock = clock
         self._is_shut_down = False
+        self._endings = TransactionEndings()
 
     # --- commits --------------------------------------------------------------------------------
 
@@ -131,10 +134,7 @@ class OffsetCoordinator:
 
         `guard` is that of `start_verification`, once the transaction is verified.
         """
-        session = self._require_session(group_id)
-        while (before := self.registry.get(group_id)) and before.offsets.is_ending(producer_id):
-            await session.wait_durable()
-            session = self._require_session(group_id)
+        session = await self._session_after_last_transaction(group_id, producer_id)
         runtime = self._runtime_of_transaction(group_id, member_id, instance_id, generation)
         try:
             self._check_transaction(session.shard, producer_id, producer_epoch, guard)
@@ -170,9 +170,25 @@ class OffsetCoordinator:
         if coordinator_epoch is not None:
             transactions.check_coordinator(shard, producer_id, coordinator_epoch)
         transactions.on_marker(shard, producer_id, producer_epoch)
-        for group_offsets in transactions.groups(shard, producer_id):
-            group_offsets.end_transaction(producer_id, is_commit=is_commit)
-        return session.wait_durable()
+        ending = self._endings.find(session, producer_id) or self._endings.start(
+            session, producer_id, transactions.take(shard, producer_id), is_commit=is_commit
+        )
+        return _wait_for(ending, session) if ending else session.wait_durable()
+
+    async def _session_after_last_transaction(
+        self, group_id: str, producer_id: int
+    ) -> ShardSession:
+        """The session of a group, once no transaction of the producer is being ended there."""
+        while True:
+            session = self._require_session(group_id)
+            ending = self._endings.find(session, producer_id)
+            runtime = self.registry.get(group_id)
+            if ending is not None:
+                await asyncio.shield(ending)
+            elif runtime is not None and runtime.offsets.is_ending(producer_id):
+                await session.wait_durable()
+            else:
+                return session
 
     def open_transactions(self, shard: int) -> Sequence[OpenTransaction]:
         """The transactions in which groups of a shard have offsets, ascending by producer id."""
@@ -311,6 +327,12 @@ class OffsetCoordinator:
     def _check_not_shut_down(self) -> None:
         if self._is_shut_down:
             raise NotCoordinatorError("this broker is stopping")
+
+
+async def _wait_for(ending: "asyncio.Task[None]", session: ShardSession) -> None:
+    """Wait until all groups are ended, and that is durable."""
+    await asyncio.shield(ending)
+    await session.wait_durable()
 
 
 def _check_epoch(epoch: int, open_epoch: int | None) -> None:

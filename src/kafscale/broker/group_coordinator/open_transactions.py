@@ -7,10 +7,15 @@ would begin a transaction after its own marker, and its offsets would stay pendi
 
 Invariants: a guard is valid in the session of its shard only: another coordinator may have had the
 marker. A marker by a coordinator that was replaced is refused, as far as that is remembered: it may
-be late, and the producer in its next transaction.
+be late, and the producer in its next transaction. A transaction whose marker has come is not open,
+also while its groups are being ended (`TransactionEndings`).
+
+A transaction may have thousands of groups, and every commit asks for its epoch: nothing here but
+the marker looks at each of them.
 """
 
 from collections.abc import Collection
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -31,6 +36,18 @@ class OpenTransaction(NamedTuple):
     started_ms: int
 
 
+class _Transaction:
+    """A transaction of a shard: what its groups have in common, and the groups."""
+
+    __slots__ = ("epoch", "groups", "started_ms")
+
+    def __init__(self, epoch: int, started_ms: int) -> None:
+        self.epoch = epoch
+        self.started_ms = started_ms
+        self.groups: dict[GroupOffsets, None] = {}
+        """In order of arrival."""
+
+
 class VerificationGuard:
     """Permits the first offsets of a transaction in a shard."""
 
@@ -47,46 +64,51 @@ class OpenTransactions:
     """The transactions of all groups of this broker."""
 
     def __init__(self) -> None:
-        self._groups: dict[int, dict[int, dict[GroupOffsets, None]]] = {}
-        """By shard and producer id, in order of arrival."""
+        self._open: dict[int, dict[int, _Transaction]] = {}
+        """By shard and producer id."""
         self._guards: WeakValueDictionary[tuple[int, int], VerificationGuard]
         self._guards = WeakValueDictionary()
         """By shard and producer id; a guard is held by the request that it is about."""
         self._coordinator_epochs: dict[tuple[int, int], int] = {}
         """The highest epoch of a marker's coordinator, by shard and producer id."""
 
-    def add(self, shard: int, producer_id: int, group: "GroupOffsets") -> None:
+    def add(self, shard: int, opened: OpenTransaction, group: "GroupOffsets") -> None:
         """Record that a group has offsets in the transaction of a producer."""
-        self._groups.setdefault(shard, {}).setdefault(producer_id, {})[group] = None
+        producers = self._open.setdefault(shard, {})
+        transaction = producers.get(opened.producer_id)
+        if transaction is None:
+            transaction = _Transaction(opened.epoch, opened.started_ms)
+            producers[opened.producer_id] = transaction
+        transaction.epoch = max(transaction.epoch, opened.epoch)
+        transaction.started_ms = min(transaction.started_ms, opened.started_ms)
+        transaction.groups[group] = None
 
     def discard(self, shard: int, producer_id: int, group: "GroupOffsets") -> None:
-        producers = self._groups.get(shard, {})
-        groups = producers.get(producer_id)
-        if groups is None or group not in groups:
+        """Forget a group that has no offsets in the open transaction of a producer any more."""
+        producers = self._open.get(shard, {})
+        transaction = producers.get(producer_id)
+        if transaction is None or group not in transaction.groups:
             return
-        del groups[group]
-        if not groups:
+        del transaction.groups[group]
+        if not transaction.groups:
             del producers[producer_id]
 
-    def groups(self, shard: int, producer_id: int) -> Collection["GroupOffsets"]:
-        """The groups that have offsets in the transaction of a producer."""
-        return list(self._groups.get(shard, {}).get(producer_id, ()))
+    def take(self, shard: int, producer_id: int) -> Collection["GroupOffsets"]:
+        """The groups with offsets in a transaction, which is not open any more."""
+        transaction = self._open.get(shard, {}).pop(producer_id, None)
+        return transaction.groups if transaction else ()
 
     def epoch_of(self, shard: int, producer_id: int) -> int | None:
         """The producer's epoch in its open transaction; None if it has none."""
-        found = [each.open_transaction(producer_id) for each in self.groups(shard, producer_id)]
-        return max((each.epoch for each in found if each), default=None)
+        transaction = self._open.get(shard, {}).get(producer_id)
+        return None if transaction is None else transaction.epoch
 
     def list(self, shard: int) -> list[OpenTransaction]:
         """The open transactions of a shard, ascending by producer id."""
-        transactions = []
-        for producer_id in sorted(self._groups.get(shard, ())):
-            found = [each.open_transaction(producer_id) for each in self.groups(shard, producer_id)]
-            if opened := [each for each in found if each]:
-                epoch = max(each.epoch for each in opened)
-                started_ms = min(each.started_ms for each in opened)
-                transactions.append(OpenTransaction(producer_id, epoch, started_ms))
-        return transactions
+        return [
+            OpenTransaction(producer_id, each.epoch, each.started_ms)
+            for producer_id, each in sorted(self._open.get(shard, {}).items(), key=itemgetter(0))
+        ]
 
     # --- verification ---------------------------------------------------------------------------
 

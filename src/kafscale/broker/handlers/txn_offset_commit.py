@@ -8,7 +8,7 @@ Behaviour:
 * Invalid offsets are left out, each with its own error: UNKNOWN_TOPIC_OR_PARTITION, or
   OFFSET_METADATA_TOO_LARGE above `offsets.metadataMaxBytes`. Other errors are returned for every
   partition that exists. A topic without partitions is ignored.
-* A commit above the limits of its user or group waits, as with OffsetCommit.
+* A commit above the limits of its user or group waits, as with OffsetCommit; it counts twice.
 * A group that does not exist is created for a client that is not a member (generation -1), else
   ILLEGAL_GENERATION. A client that does not say of which member its offsets are may commit, too.
 * Requires WRITE on the transactional id, else TRANSACTIONAL_ID_AUTHORIZATION_FAILED, and READ on
@@ -26,6 +26,7 @@ from typing import Final
 
 from kafscale.broker.group_coordinator.commit_limits import MUTE_MS, commit_bytes
 from kafscale.broker.group_coordinator.group_registry import check_group_id as check_length
+from kafscale.broker.group_coordinator.pending_transaction import PART_BYTES
 from kafscale.broker.requests.context import RequestContext
 from kafscale.broker.shared.groups import check_group_id, group_error_code
 from kafscale.broker.shared.offset_commits import (
@@ -72,7 +73,9 @@ async def handle(
         return response
     check_group_id(request.group_id)
     check_length(request.group_id)
-    await _admit(context, request, commit_bytes(request.group_id, offsets))
+    # They are written twice: now, and when the transaction is committed.
+    size_bytes = PART_BYTES + 2 * commit_bytes(request.group_id, offsets)
+    await _admit(context, request, size_bytes)
     adds_group = context.version >= ADDS_GROUP_SINCE
     groups = context.broker.groups
     guard = groups.start_verification(

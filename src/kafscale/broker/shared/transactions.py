@@ -1,6 +1,7 @@
 """What handlers of transactional requests share: limits, checks of partitions, codes by version."""
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from typing import Final
 
 from kafscale.broker.group_coordinator.commit_limits import MUTE_MS
@@ -20,6 +21,10 @@ RECORD_BYTES: Final = 400
 """What a transactional id takes in etcd for each transaction, besides its partitions: two values,
 and etcd's own."""
 
+TOPIC_BYTES: Final = 10
+PARTITION_BYTES: Final = 3
+"""What topics, besides their names, and partitions take in a record."""
+
 
 async def admit(
     context: RequestContext, transactional_id: str, partitions: Collection[TopicPartition] = ()
@@ -27,10 +32,16 @@ async def admit(
     """Wait until the coordinator may write a transaction to the metadata store.
 
     It counts like offset commits, so that no user can fill etcd; raises `CommitsThrottledError`,
-    which clients retry. The end of a transaction is never refused.
+    which clients retry. Adding partitions writes those of the whole transaction again. The end of a
+    transaction, which writes them once more, is never refused: it counts when they are added.
     """
     user, limits = context.client.principal.user, context.broker.commit_limits
-    size_bytes = RECORD_BYTES + 2 * len(transactional_id) + sum(len(each[0]) for each in partitions)
+    size_bytes = RECORD_BYTES + 2 * len(transactional_id) + 2 * _record_bytes(partitions)
+    if partitions:
+        # As far as this broker coordinates it.
+        with suppress(KafscaleError):
+            record = context.broker.transactions.coordinator.describe(transactional_id)
+            size_bytes += _record_bytes(record.partitions)
     if limits.try_admit(user, transactional_id, size_bytes):
         return
     try:
@@ -38,6 +49,12 @@ async def admit(
     except CommitsThrottledError:
         context.client.throttled_ms = max(context.client.throttled_ms, MUTE_MS)
         raise
+
+
+def _record_bytes(partitions: Collection[TopicPartition]) -> int:
+    """What partitions take in the record of a transaction, roughly."""
+    topics = {topic for topic, _ in partitions}
+    return sum(TOPIC_BYTES + len(topic) for topic in topics) + PARTITION_BYTES * len(partitions)
 
 
 def error_code(context: RequestContext, error: KafscaleError, fenced_since: int) -> int:

@@ -4,7 +4,9 @@
     /kafscale/topics/{topic}/partitions/{partition}           PartitionState
     /kafscale/consumers/{group}/metadata                      ConsumerGroup
     /kafscale/consumers/{group}/offsets/{topic}/{partition}   CommittedOffset
-    /kafscale/consumers/{group}/transactions/{producer id}    PendingOffsets
+    /kafscale/consumers/{group}/transactions/{producer id}/{number}
+                                                              PendingOffsets: a part of what is
+                                                              committed with a transaction
     /kafscale/transactions/{transactional id}                 TransactionalId
     /kafscale/group-writers/{broker_id}                       empty: its revision orders the writes
                                                               of a group coordinator
@@ -79,6 +81,7 @@ class CommittedOffsetKey(msgspec.Struct, frozen=True):
 class PendingOffsetsKey(msgspec.Struct, frozen=True):
     group: str
     producer_id: int
+    number: int
 
 
 class TransactionalIdKey(msgspec.Struct, frozen=True):
@@ -157,8 +160,9 @@ def group_transactions(group: str) -> str:
     return f"{CONSUMERS}{_escape(group)}/transactions/"
 
 
-def pending_offsets(group: str, producer_id: int) -> str:
-    return f"{group_transactions(group)}{producer_id}"
+def pending_offsets(group: str, producer_id: int, number: int) -> str:
+    """A part of the offsets in a transaction; 0 is the record that it is committed."""
+    return f"{group_transactions(group)}{producer_id}/{number}"
 
 
 def transactional_id(name: str) -> str:
@@ -253,10 +257,12 @@ def parse(key: str) -> Key | None:  # noqa: C901, PLR0911 - one case per key typ
             _is_escaped(group) and name and _is_canonical_number(number)
         ):
             return CommittedOffsetKey(_unescape(group), name, int(number))
-        case ["", "kafscale", "consumers", group, "transactions", number] if _is_escaped(
-            group
-        ) and _is_canonical_number(number):
-            return PendingOffsetsKey(_unescape(group), int(number))
+        case ["", "kafscale", "consumers", group, "transactions", producer_id, number] if (
+            _is_escaped(group)
+            and _is_canonical_number(producer_id)
+            and _is_canonical_number(number)
+        ):
+            return PendingOffsetsKey(_unescape(group), int(producer_id), int(number))
         case ["", "kafscale", "transactions", name] if _is_escaped(name):
             return TransactionalIdKey(_unescape(name))
         case ["", "kafscale", "brokers", name] if (

@@ -1,6 +1,7 @@
 """Offsets in transactions: they become readable by the marker, all of them, and not before."""
 
 import asyncio
+import sys
 
 import pytest
 from msgspec.structs import replace
@@ -22,7 +23,7 @@ from kafscale.groups.committed_offsets import CommittedOffset
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.group_codec import decode_pending_offsets
 from kafscale.metadata.schema.model import shard_of
-from kafscale.metadata.store.base import Entry
+from kafscale.metadata.store.base import Entry, Put
 from unit.broker.group_coordinator.nodes import (
     GROUP,
     OFFSETS,
@@ -49,11 +50,23 @@ async def owner(cluster, *group_ids):
     return node
 
 
-async def pending(cluster, producer_id=FIRST, group_id=GROUP):
-    """The stored record of a transaction; None if there is none."""
-    key = keys.pending_offsets(group_id, producer_id)
-    value = (await cluster.store.stored()).get(key)
-    return value and decode_pending_offsets(Entry(key, value, 1, 1))
+async def parts(cluster, producer_id=FIRST, group_id=GROUP):
+    """The stored parts of a transaction, ascending by number."""
+    prefix = keys.pending_offsets(group_id, producer_id, 0)[:-1]
+    found = [
+        (keys.parse(key).number, decode_pending_offsets(Entry(key, value, 1, 1)))
+        for key, value in (await cluster.store.stored()).items()
+        if key.startswith(prefix)
+    ]
+    return [part for _, part in sorted(found, key=lambda each: each[0])]
+
+
+async def pending(cluster):
+    """The stored offsets of the first producer's transaction by partition; None if none."""
+    found = {}
+    for part in (stored := await parts(cluster)):
+        found |= {number: each.offset for (_, number), each in part.offsets.items()}
+    return found if stored else None
 
 
 async def stored_keys(cluster):
@@ -71,7 +84,7 @@ def test_offsets_become_readable_by_the_marker_only(count, is_commit):
         await node.commit(3)
         await node.commit_in_transaction(FIRST, dict.fromkeys(range(count), 10))
         assert (node.committed(), len(node.unstable())) == ({0: 3}, count)
-        assert len((await pending(cluster)).offsets) == count
+        assert len(await pending(cluster)) == count
         await node.end(FIRST, is_commit=is_commit)
         expected = dict.fromkeys(range(count), 10) if is_commit else {0: 3}
         assert (node.committed(), node.unstable()) == (expected, set())
@@ -205,13 +218,9 @@ def test_offsets_of_a_transaction_are_merged():
         await node.commit_in_transaction(FIRST, {1: 21, 2: 22}, epoch=7)
         [opened] = node.groups.open_transactions(SHARD)
         assert opened == (FIRST, 7, started_ms)
-        record = await pending(cluster)
-        assert {partition: each.offset for (_, partition), each in record.offsets.items()} == {
-            0: 10,
-            1: 21,
-            2: 22,
-        }
-        assert (record.producer_epoch, record.started_ms) == (7, started_ms)
+        assert await pending(cluster) == {0: 10, 1: 21, 2: 22}
+        stored = {(each.producer_epoch, each.started_ms) for each in await parts(cluster)}
+        assert stored == {(7, started_ms)}
         await node.end(FIRST, epoch=7)
         assert node.committed() == {0: 10, 1: 21, 2: 22}
 
@@ -307,13 +316,95 @@ def test_metadata_and_size_of_pending_offsets_have_bounds():
         await node.commit_in_transaction(SECOND, {0: 2}, metadata=half)
         await node.end(FIRST)
         with pytest.raises(OffsetMetadataTooLargeError):
-            await node.commit_in_transaction(3, dict.fromkeys(range(40_000), 1))
+            await node.commit_in_transaction(3, dict.fromkeys(range(20_000), 1))
         assert node.unstable() == {0}
         with pytest.raises(OffsetMetadataTooLargeError):
             await node.commit_in_transaction(
                 FIRST, {0: 1}, metadata=2 * half + "m", group_id=SAME_SHARD
             )
         assert {each.group_id for each in node.groups.list()} == {GROUP}
+
+    simulate(body)
+
+
+# --- cost ---------------------------------------------------------------------------------------
+
+
+def test_commit_costs_what_it_adds():
+    """However many offsets the transaction has, and however often one is committed."""
+
+    async def body(cluster):
+        written = []
+        store_commit = cluster.store.commit
+
+        async def commit(compares, operations):
+            puts = [each for each in operations if isinstance(each, Put)]
+            written.extend(len(each.value) for each in puts if "/transactions/" in each.key)
+            return await store_commit(compares, operations)
+
+        cluster.store.commit = commit
+        node = await owner(cluster)
+        await node.commit_in_transaction(FIRST, dict.fromkeys(range(1000), 10), metadata="m" * 100)
+        all_bytes = sum(written)
+        written.clear()
+        for offset in range(200):
+            await node.commit_in_transaction(FIRST, {0: offset})
+        assert sum(written) < all_bytes / 5
+        # Those that are not needed any more are deleted.
+        for offset in range(2000):
+            await node.commit_in_transaction(SECOND, {0: offset, 1: 10})
+            assert len(await parts(cluster, SECOND)) < 50
+        await node.commit_in_transaction(SECOND, {0: 2000})
+        await node.shards.release([SHARD])
+        await node.open_shards_of(GROUP)
+        await node.end(FIRST)
+        assert (node.committed()[0], node.committed()[999]) == (199, 10)
+        await node.end(SECOND)
+        assert (node.committed()[0], node.committed()[1]) == (2000, 10)
+        await asyncio.sleep(1)
+        assert not any("/transactions/" in key for key in await stored_keys(cluster))
+
+    simulate(body)
+
+
+def test_transaction_of_many_groups_is_ended_in_turns():
+    groups = [name for name in map(str, range(20_000)) if shard_of(name) == SHARD]
+
+    async def body(cluster):
+        node = await owner(cluster)
+
+        def calls_of_a_commit():
+            """How many functions are called to check a commit in the open transaction."""
+            counted = []
+            sys.setprofile(lambda *event: counted.append(event))
+            try:
+                node.groups.start_verification(groups[0], FIRST, 0, adds_partition=False)
+            finally:
+                sys.setprofile(None)
+            return len(counted)
+
+        await node.commit_in_transaction(FIRST, {0: 10}, group_id=groups[0])
+        calls_before = calls_of_a_commit()
+        for group_id in groups[1:]:
+            await node.commit_in_transaction(FIRST, {0: 10}, group_id=group_id)
+        assert calls_of_a_commit() == calls_before
+
+        ending = asyncio.ensure_future(node.end(FIRST))
+        repeated = asyncio.ensure_future(node.end(FIRST))
+        last = groups[-1]
+        offsets = node.groups.registry.get(last).offsets
+        assert not offsets.is_ending(FIRST)
+        # The next transaction waits, although nothing of the last one has ended in this group.
+        assert node.groups.open_transactions(SHARD) == []
+        following = asyncio.ensure_future(
+            node.commit_in_transaction(FIRST, {0: 20}, group_id=last, epoch=1)
+        )
+        await asyncio.gather(ending, following)
+        assert repeated.done()
+        assert all(node.committed(each) == {0: 10} for each in groups)
+        assert node.unstable(last) == {0}
+        await node.end(FIRST, epoch=1)
+        assert node.committed(last) == {0: 20}
 
     simulate(body)
 
@@ -354,6 +445,37 @@ def test_offset_that_was_sent_last_counts(count, restarts):
         await restart()
         await node.end(FIRST)
         assert node.committed()[1] == 22
+
+    simulate(body)
+
+
+def test_commit_after_a_transaction_is_newer_also_after_a_crash_between_two_writes():
+    """The offset is in the store, and the transaction not yet deleted."""
+
+    async def body(cluster):
+        cut = cluster.store.cut_after(1000)
+        stale, node = await cluster.node(cut), await cluster.node()
+        await stale.open_shards_of(GROUP)
+        await stale.commit_in_transaction(FIRST, dict.fromkeys(range(MANY), 10))
+        ending = asyncio.ensure_future(stale.end(FIRST))
+        for _ in range(100):
+            if stale.unstable():
+                await asyncio.sleep(0.001)
+        acknowledged = asyncio.ensure_future(stale.commit(11))
+        cluster.store.open.clear()
+        await asyncio.sleep(1)
+        # These come before the deletion, and fill a commit of the store.
+        others = [asyncio.ensure_future(stale.commit(12, partition=each)) for each in range(MANY)]
+        await asyncio.sleep(0)
+        cluster.store.open.set()
+        await acknowledged
+        last = asyncio.ensure_future(stale.commit(13))
+        cut.commits_left = 1
+        await asyncio.sleep(60)
+        await asyncio.gather(ending, last, *others, return_exceptions=True)
+        assert await pending(cluster)
+        await node.open_shards_of(GROUP)
+        assert node.committed()[0] == 13
 
     simulate(body)
 

@@ -1,5 +1,7 @@
 """AddPartitionsToTxn: which partitions can be a part of a transaction."""
 
+import asyncio
+
 import pytest
 
 from kafscale.metadata.topics import names
@@ -9,6 +11,9 @@ from kafscale.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     TopicToAdd,
 )
+from kafscale.protocol.messages.end_txn import END_TXN, EndTxnRequest
+from kafscale.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
+from unit.broker.handlers.metadata_writes import MetadataWrites
 from unit.broker.in_memory_broker import run_with_broker
 
 
@@ -27,3 +32,28 @@ def test_an_internal_topic_is_refused_before_it_exists(name):
         assert partition.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
     run_with_broker(add)
+
+
+def test_what_is_written_counts():
+    """Each request that adds partitions writes those of the whole transaction."""
+
+    async def body(broker):
+        await broker.topic("orders", 1000)
+        writes = MetadataWrites(broker)
+        init = InitProducerIdRequest(transactional_id="billing", transaction_timeout_ms=60_000)
+        producer = await broker.ask(INIT_PRODUCER_ID, init)
+        identity = {
+            "transactional_id": "billing",
+            "producer_id": producer.producer_id,
+            "producer_epoch": producer.producer_epoch,
+        }
+        for index in range(1000):
+            add = AddPartitionsToTxnRequest(**identity, topics=[TopicToAdd("orders", [index])])
+            response = await broker.ask(ADD_PARTITIONS_TO_TXN, add, 3)
+            assert response.topics[0].partitions[0].error_code == ErrorCode.NONE
+        ended = await broker.ask(END_TXN, EndTxnRequest(**identity, committed=True), 4)
+        assert ended.error_code == ErrorCode.NONE
+        await asyncio.sleep(5)
+        assert writes.written_bytes < writes.charged_bytes < 3 * writes.written_bytes
+
+    run_with_broker(body)

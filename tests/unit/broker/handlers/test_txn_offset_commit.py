@@ -27,6 +27,7 @@ from kafscale.protocol.messages.txn_offset_commit import (
 )
 from kafscale.text.units import KIB
 from unit.broker.handlers.group_members import GROUP, ConsumerMember, Member, form_generation
+from unit.broker.handlers.metadata_writes import MetadataWrites
 from unit.broker.handlers.offset_commits import commit
 from unit.broker.in_memory_broker import CONFIG, Stores, run_with_broker, running_broker
 
@@ -284,7 +285,7 @@ def test_members_are_checked(version):
 
 
 def test_offsets_above_the_limit_wait_or_are_refused():
-    limits = dataclasses.replace(CONFIG.offsets, group_commit_bytes_per_second=5 * KIB)
+    limits = dataclasses.replace(CONFIG.offsets, group_commit_bytes_per_second=10 * KIB)
 
     async def body(broker):
         started = await producer(broker, 0, partition_count=12)
@@ -310,6 +311,20 @@ def test_offsets_above_the_limit_wait_or_are_refused():
         assert client.throttled_ms == response.throttle_time_ms == MUTE_MS
 
     run_with_broker(body, config=dataclasses.replace(CONFIG, offsets=limits))
+
+
+def test_what_is_written_counts():
+    async def body(broker):
+        started = await producer(broker, partition_count=500)
+        assert await started.commit({"orders": {0: 1}}) == {("orders", 0): OK}
+        writes = MetadataWrites(broker)
+        await started.commit({"orders": dict.fromkeys(range(500), 10)})
+        for offset in range(500):
+            await started.commit({"orders": {offset: offset}})
+        await started.end()
+        assert writes.written_bytes < writes.charged_bytes < 6 * writes.written_bytes
+
+    run_with_broker(body)
 
 
 def test_transaction_survives_a_restart():

@@ -176,7 +176,7 @@ def test_offset_round_trips(committed):
 
 @given(PENDING)
 def test_pending_offsets_round_trip(pending):
-    key = keys.pending_offsets("billing", pending.producer_id)
+    key = keys.pending_offsets("billing", pending.producer_id, 3)
     assert decode_pending_offsets(entry_of(encode_pending_offsets(pending), key)) == pending
 
 
@@ -387,5 +387,5 @@ PendingOffset = messages.PendingOffsets.Offset
 )
 def test_damaged_pending_offsets_are_rejected(record, reason):
     value = record if isinstance(record, bytes) else record.SerializeToString()
-    with pytest.raises(DamagedObjectError, match=f"/billing/transactions/7: .*{reason}"):
-        decode_pending_offsets(entry_of(value, keys.pending_offsets("billing", 7)))
+    with pytest.raises(DamagedObjectError, match=f"/billing/transactions/7/3: .*{reason}"):
+        decode_pending_offsets(entry_of(value, keys.pending_offsets("billing", 7, 3)))

@@ -7,6 +7,7 @@ from kafscale.metadata.schema import keys
 TOPICS = st.from_regex(r"[a-zA-Z0-9._-]{1,20}", fullmatch=True)
 GROUPS = st.text(max_size=20)
 PARTITIONS = st.integers(0, 2**31 - 1)
+NUMBERS = st.integers(0, 2**63 - 1)
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,7 @@ PARTITIONS = st.integers(0, 2**31 - 1)
             "/kafscale/consumers/billing/offsets/orders/7",
             keys.CommittedOffsetKey("billing", "orders", 7),
         ),
-        ("/kafscale/consumers/billing/transactions/7", keys.PendingOffsetsKey("billing", 7)),
+        ("/kafscale/consumers/billing/transactions/7/12", keys.PendingOffsetsKey("billing", 7, 12)),
         ("/kafscale/transactions/billing", keys.TransactionalIdKey("billing")),
         ("/kafscale/brokers/broker-2", keys.BrokerKey(2)),
         ("/kafscale/assignments/orders/7", keys.AssignmentKey("orders", 7)),
@@ -42,8 +43,8 @@ def key_of(meaning):  # noqa: C901 - one case per key type.
             return keys.consumer_group(group)
         case keys.CommittedOffsetKey(group, topic, partition):
             return keys.committed_offset(group, topic, partition)
-        case keys.PendingOffsetsKey(group, producer_id):
-            return keys.pending_offsets(group, producer_id)
+        case keys.PendingOffsetsKey(group, producer_id, number):
+            return keys.pending_offsets(group, producer_id, number)
         case keys.TransactionalIdKey(transactional_id):
             return keys.transactional_id(transactional_id)
         case keys.BrokerKey(broker_id):
@@ -63,7 +64,7 @@ def key_of(meaning):  # noqa: C901 - one case per key type.
         st.builds(keys.PartitionStateKey, TOPICS, PARTITIONS),
         st.builds(keys.ConsumerGroupKey, GROUPS),
         st.builds(keys.CommittedOffsetKey, GROUPS, TOPICS, PARTITIONS),
-        st.builds(keys.PendingOffsetsKey, GROUPS, st.integers(0, 2**63 - 1)),
+        st.builds(keys.PendingOffsetsKey, GROUPS, NUMBERS, NUMBERS),
         st.builds(keys.TransactionalIdKey, GROUPS),
         st.builds(keys.BrokerKey, PARTITIONS),
         st.builds(keys.AssignmentKey, TOPICS, PARTITIONS),
@@ -99,7 +100,8 @@ def test_parsed_key_rebuilds_the_same_key(parts):
         "/kafscale/topics/orders/partitions/07",
         "/kafscale/topics/orders/partitions/7/more",
         "/kafscale/consumers/100%/metadata",
-        "/kafscale/consumers/billing/transactions/-1",
+        "/kafscale/consumers/billing/transactions/7",
+        "/kafscale/consumers/billing/transactions/7/-1",
         "/kafscale/transactions/100%",
         "/kafscale/counters/",
         "/other/topics/orders/config",
@@ -119,7 +121,7 @@ def test_prefixes_cover_their_keys():
     assert not keys.topic_config("orders2").startswith(keys.topic("orders"))
     assert keys.assignment("orders", 1).startswith(keys.assignments("orders"))
     assert keys.committed_offset("g", "orders", 1).startswith(keys.committed_offsets("g"))
-    assert keys.pending_offsets("g", 1).startswith(keys.group_transactions("g"))
+    assert keys.pending_offsets("g", 1, 2).startswith(keys.group_transactions("g"))
     assert keys.transactional_id("t").startswith(keys.TRANSACTIONS)
 
 
