@@ -163,6 +163,22 @@ def test_records_are_deleted(client, name, topic):
     assert client.do("consume", topic=topic, offset=6, count=4) == expected_records(records[6:], 6)
 
 
+def test_only_committed_records_are_read(client, name, topic):
+    client.do("create", topic=topic, partitions=1)
+    for number, is_aborted in enumerate([False, True, False]):
+        producer = {"transactional_id": topic, "abort": is_aborted}
+        try:
+            client.do("produce", topic=topic, records=2 * [record(f"{number}")], producer=producer)
+        except UnsupportedByClientError as error:
+            assert name == "kafkago"
+            pytest.skip(f"{name}: {error}")
+    consumed = client.do("consume", topic=topic, offset=0, count=4, committed=True)
+    assert [each["value"] for each in consumed] == ["0", "0", "2", "2"]
+    assert [each["offset"] for each in consumed] == [0, 1, 6, 7]
+    everything = client.do("consume", topic=topic, offset=0, count=6)
+    assert [each["offset"] for each in everything] == [0, 1, 3, 4, 6, 7]
+
+
 @pytest.mark.parametrize("ending", long_except(["terminate", "kill"], "kill".__eq__))
 def test_producer_and_consumer_survive_a_broker_restart(start_broker, name, ending):
     broker = start_broker(**SINGLE_MEMBER_GROUP)

@@ -70,7 +70,8 @@ class Driver {
   }
 
   async produce({ topic, records, producer: options = {} }) {
-    const producer = await this.producer(options.idempotent ?? false);
+    const { idempotent = false, transactional_id: transactionalId } = options;
+    const producer = await this.producer(idempotent, transactionalId);
     const messages = records.map(({ key, value, headers, timestamp_ms: timestamp }) => ({
       key,
       value,
@@ -80,23 +81,34 @@ class Driver {
     const request = { topic, messages };
     if (options.codec) request.compression = CODECS[options.codec];
     if (options.acks) request.acks = ACKS[options.acks];
-    const [response] = await producer.send(request);
+    const sender = transactionalId ? await producer.transaction() : producer;
+    const [response] = await sender.send(request);
+    if (transactionalId) await (options.abort ? sender.abort() : sender.commit());
     // The response has only the first offset of a batch.
     return records.map((_, index) => (response ? Number(response.baseOffset) + index : -1));
   }
 
-  async producer(idempotent) {
-    if (!this.producers.has(idempotent)) {
-      const producer = this.kafka.producer(idempotent ? { idempotent } : {});
+  async producer(idempotent, transactionalId) {
+    const name = transactionalId ?? idempotent;
+    if (!this.producers.has(name)) {
+      let settings = idempotent ? { idempotent } : {};
+      // As its documentation demands for transactions.
+      if (transactionalId) settings = { transactionalId, idempotent: true, maxInFlightRequests: 1 };
+      const producer = this.kafka.producer(settings);
       await producer.connect();
-      this.producers.set(idempotent, producer);
+      this.producers.set(name, producer);
     }
-    return this.producers.get(idempotent);
+    return this.producers.get(name);
   }
 
-  async consume({ topic, partition = 0, offset, count }) {
+  async consume({ topic, partition = 0, offset, count, committed = false }) {
     const records = [];
-    const consumer = this.kafka.consumer({ groupId: randomUUID(), maxWaitTimeInMs: MAX_WAIT_MS });
+    let next = offset;
+    const consumer = this.kafka.consumer({
+      groupId: randomUUID(),
+      maxWaitTimeInMs: MAX_WAIT_MS,
+      readUncommitted: !committed,
+    });
     await consumer.connect();
     await consumer.subscribe({ topic, fromBeginning: true });
     try {
@@ -105,7 +117,8 @@ class Driver {
         const timeout = setTimeout(tooFew, TIMEOUT_MS);
         const eachMessage = async ({ partition: from, message }) => {
           // Records that are read again after a broker restart are skipped.
-          if (from !== partition || Number(message.offset) !== offset + records.length) return;
+          if (from !== partition || Number(message.offset) < next) return;
+          next = Number(message.offset) + 1;
           if (records.length < count) records.push(received(from, message));
           if (records.length === count) resolve(clearTimeout(timeout));
         };

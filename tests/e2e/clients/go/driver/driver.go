@@ -33,6 +33,9 @@ type ProducerOptions struct {
 	Codec      string `json:"codec"`
 	Acks       string `json:"acks"` // "0", "1" or "all".
 	Idempotent bool   `json:"idempotent"`
+	// The records of one command are a transaction; `Abort` aborts it.
+	TransactionalID string `json:"transactional_id"`
+	Abort           bool   `json:"abort"`
 }
 
 // Command is one line of input; `command` names the method of Client.
@@ -44,6 +47,7 @@ type Command struct {
 	Offset      int64             `json:"offset"`
 	TimestampMs int64             `json:"timestamp_ms"`
 	Count       int               `json:"count"`
+	Committed   bool              `json:"committed"` // Whether only committed records are read.
 	Configs     map[string]string `json:"configs"`
 	Records     []Record          `json:"records"`
 	Producer    ProducerOptions   `json:"producer"`
@@ -58,7 +62,7 @@ type Client interface {
 	Configs(topic string) (map[string]string, error)
 	Alter(topic string, configs map[string]string) error
 	Produce(topic string, records []Record, options ProducerOptions) ([]int64, error)
-	Consume(topic string, partition int32, offset int64, count int) ([]Record, error)
+	Consume(topic string, partition int32, offset int64, count int, committed bool) ([]Record, error)
 	Offset(topic string, partition int32, timestampMs int64) (int64, error)
 	Trim(topic string, partition int32, offset int64) error
 	CodeOf(err error) int
@@ -127,7 +131,7 @@ func execute(client Client, c Command) (any, error) {
 	case "produce":
 		return client.Produce(c.Topic, c.Records, c.Producer)
 	case "consume":
-		return client.Consume(c.Topic, c.Partition, c.Offset, c.Count)
+		return client.Consume(c.Topic, c.Partition, c.Offset, c.Count, c.Committed)
 	case "offset":
 		return client.Offset(c.Topic, c.Partition, c.TimestampMs)
 	case "trim":

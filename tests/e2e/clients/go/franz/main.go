@@ -141,17 +141,28 @@ func (f *franz) Produce(
 				sent[i].Headers, kgo.RecordHeader{Key: header[0], Value: []byte(header[1])})
 		}
 	}
+	if options.TransactionalID != "" {
+		err = producer.BeginTransaction()
+	}
+	if err != nil {
+		return nil, err
+	}
 	results := producer.ProduceSync(ctx, sent...)
+	err = results.FirstErr()
+	if err == nil && options.TransactionalID != "" {
+		err = producer.EndTransaction(ctx, kgo.TransactionEndTry(!options.Abort))
+	}
 	offsets := make([]int64, len(records))
 	for i, record := range sent {
 		offsets[i] = record.Offset
 	}
-	return offsets, results.FirstErr()
+	return offsets, err
 }
 
 // The producer with these options, created on first use. It is idempotent unless `Acks` is set and
 // `Idempotent` is not.
 func (f *franz) producer(options driver.ProducerOptions) (*kgo.Client, error) {
+	options.Abort = false // The same producer can do both.
 	if producer, found := f.producers[options]; found {
 		return producer, nil
 	}
@@ -165,6 +176,9 @@ func (f *franz) producer(options driver.ProducerOptions) (*kgo.Client, error) {
 			settings = append(settings, kgo.DisableIdempotentWrite())
 		}
 	}
+	if options.TransactionalID != "" {
+		settings = append(settings, kgo.TransactionalID(options.TransactionalID))
+	}
 	producer, err := kgo.NewClient(settings...)
 	if err == nil {
 		f.producers[options] = producer
@@ -173,11 +187,15 @@ func (f *franz) producer(options driver.ProducerOptions) (*kgo.Client, error) {
 }
 
 func (f *franz) Consume(
-	topic string, partition int32, offset int64, count int,
+	topic string, partition int32, offset int64, count int, committed bool,
 ) ([]driver.Record, error) {
 	start := map[int32]kgo.Offset{partition: kgo.NewOffset().At(offset)}
 	read := kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: start})
-	consumer, err := kgo.NewClient(append(connectionOptions(f.address), read)...)
+	settings := append(connectionOptions(f.address), read)
+	if committed {
+		settings = append(settings, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	}
+	consumer, err := kgo.NewClient(settings...)
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func (c *client) Alter(topic string, configs map[string]string) error {
 func (c *client) Produce(
 	topic string, records []driver.Record, options driver.ProducerOptions,
 ) ([]int64, error) {
-	if options.Idempotent {
+	if options.Idempotent || options.TransactionalID != "" {
 		return nil, driver.ErrUnsupported
 	}
 	offsets := []int64{}
@@ -186,14 +186,19 @@ func (c *client) Produce(
 }
 
 func (c *client) Consume(
-	topic string, partition int32, offset int64, count int,
+	topic string, partition int32, offset int64, count int, committed bool,
 ) ([]driver.Record, error) {
+	isolation := kafka.ReadUncommitted
+	if committed {
+		isolation = kafka.ReadCommitted
+	}
 	reader := kafka.NewReader(kafka.ReaderConfig{
-		Brokers:   []string{c.address},
-		Topic:     topic,
-		Partition: int(partition),
-		MaxWait:   maxWait,
-		Dialer:    &kafka.Dialer{TLS: c.transport.TLS, SASLMechanism: c.transport.SASL},
+		IsolationLevel: isolation,
+		Brokers:        []string{c.address},
+		Topic:          topic,
+		Partition:      int(partition),
+		MaxWait:        maxWait,
+		Dialer:         &kafka.Dialer{TLS: c.transport.TLS, SASLMechanism: c.transport.SASL},
 	})
 	defer reader.Close()
 	if err := reader.SetOffset(offset); err != nil {

@@ -137,7 +137,11 @@ func (c *client) Produce(
 			})
 		}
 	}
-	err = producer.SendMessages(sent)
+	if options.TransactionalID == "" {
+		err = producer.SendMessages(sent)
+	} else {
+		err = transact(producer, sent, options.Abort)
+	}
 	offsets := make([]int64, len(records))
 	for i, message := range sent {
 		offsets[i] = message.Offset
@@ -145,7 +149,21 @@ func (c *client) Produce(
 	return offsets, err
 }
 
+func transact(producer sarama.SyncProducer, sent []*sarama.ProducerMessage, abort bool) error {
+	if err := producer.BeginTxn(); err != nil {
+		return err
+	}
+	if err := producer.SendMessages(sent); err != nil {
+		return err
+	}
+	if abort {
+		return producer.AbortTxn()
+	}
+	return producer.CommitTxn()
+}
+
 func (c *client) producer(options driver.ProducerOptions) (sarama.SyncProducer, error) {
+	options.Abort = false // The same producer can do both.
 	if producer, found := c.producers[options]; found {
 		return producer, nil
 	}
@@ -157,7 +175,8 @@ func (c *client) producer(options driver.ProducerOptions) (sarama.SyncProducer, 
 	if options.Acks != "" {
 		config.Producer.RequiredAcks = acks[options.Acks]
 	}
-	if options.Idempotent {
+	config.Producer.Transaction.ID = options.TransactionalID
+	if options.Idempotent || options.TransactionalID != "" {
 		config.Producer.Idempotent = true
 		config.Producer.RequiredAcks = sarama.WaitForAll
 		config.Net.MaxOpenRequests = 1
@@ -170,9 +189,13 @@ func (c *client) producer(options driver.ProducerOptions) (sarama.SyncProducer, 
 }
 
 func (c *client) Consume(
-	topic string, partition int32, offset int64, count int,
+	topic string, partition int32, offset int64, count int, committed bool,
 ) ([]driver.Record, error) {
-	consumer, err := sarama.NewConsumer([]string{c.address}, newConfig())
+	config := newConfig()
+	if committed {
+		config.Consumer.IsolationLevel = sarama.ReadCommitted
+	}
+	consumer, err := sarama.NewConsumer([]string{c.address}, config)
 	if err != nil {
 		return nil, err
 	}
