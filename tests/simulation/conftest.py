@@ -17,7 +17,7 @@ NODE_RUNS_SHARE = 10
 """A run of whole brokers takes as long as some runs of the engine, so there are fewer."""
 
 EXPECTED_ERRORS = frozenset(
-    {"wal fenced", "records lost before they were durable", "groups not saved"}
+    {"wal fenced", "records lost before they were durable", "records not saved"}
 )
 """Logged errors that scenarios cause on purpose."""
 
