@@ -41,37 +41,48 @@ from kafscale.control_plane.tls import open_channel
 from kafscale.observability import tracing
 from kafscale.observability.tracing import SpanKind
 
+PING_AFTER_SECONDS: Final = 7.0
+"""The keepalive interval while a request waits. Packets to a machine that is lost get no answer at
+all: without pings, the kernel would resend them for a quarter of an hour."""
+PING_SECONDS_MAX: Final = 3.0
+RECONNECT_SECONDS_MIN: Final = 0.1
+RECONNECT_SECONDS_MAX: Final = 1.0
+"""A broker that was restarted is found within a second."""
+CONNECT_SECONDS_MAX: Final = 5.0
+
 REQUEST_SECONDS_MAX: Final = 10.0
 WORK_SECONDS_MAX: Final = 300.0
-MARKER_SECONDS_MAX: Final = 15.0
-"""A little longer than a broker takes to answer; see `MarkerWriter`."""
 GRACE_SECONDS: Final = 10.0
 """How much later than its own deadline a drain may respond."""
 RESPONSE_BYTES_MAX: Final = 256 * 1024 * 1024
-_OPTIONS: Final = (
-    ("grpc.enable_http_proxy", 0),  # Brokers are reached without a proxy.
-    ("grpc.max_receive_message_length", RESPONSE_BYTES_MAX),
-    ("grpc.use_local_subchannel_pool", 1),  # A new client has no backoff of an old one.
-)
 
 
 class ControlClient:
     """A connection to the control plane of one broker."""
 
-    def __init__(self, address: str, tls: ClientTls | None = None, broker_id: str = "") -> None:
+    def __init__(
+        self,
+        address: str,
+        tls: ClientTls | None = None,
+        broker_id: str = "",
+        *,
+        ping_after_seconds: float = PING_AFTER_SECONDS,
+        ping_seconds_max: float = PING_SECONDS_MAX,
+    ) -> None:
         """`address` is host:port, with brackets around an IPv6 host.
 
         With `tls`, both sides authenticate with certificates. With `broker_id`, requests fail if
         another broker receives them: its own 127.0.0.1 is an address that every machine has.
         """
         self.address = address
+        self._options = _options(ping_after_seconds, ping_seconds_max)
         self._tls = tls
         self._metadata = ((BROKER_KEY, broker_id),) if broker_id else ()
         self._open_channel: grpc.aio.Channel | None = None
 
     async def __aenter__(self) -> Self:
         """Raises `ConfigError` if the files of `tls` are invalid."""
-        self._open_channel = await open_channel(self.address, self._tls, _OPTIONS)
+        self._open_channel = await open_channel(self.address, self._tls, self._options)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -135,13 +146,11 @@ class ControlClient:
         return response
 
     async def write_transaction_markers(
-        self, markers: Iterable[TransactionMarker]
+        self, markers: Iterable[TransactionMarker], seconds_max: float = REQUEST_SECONDS_MAX
     ) -> Sequence[int]:
         """Write markers; returns the error code of each partition of each marker, in order."""
         response: WriteTransactionMarkersResponse = await self._call(
-            "WriteTransactionMarkers",
-            WriteTransactionMarkersRequest(markers=markers),
-            MARKER_SECONDS_MAX,
+            "WriteTransactionMarkers", WriteTransactionMarkersRequest(markers=markers), seconds_max
         )
         return response.error_codes
 
@@ -216,3 +225,23 @@ class ControlClient:
 
     def _closed_error(self) -> UnreachableError:
         return UnreachableError(self.address, "CANCELLED", "the client was closed")
+
+
+def _options(ping_after_seconds: float, ping_seconds_max: float) -> Sequence[tuple[str, int]]:
+    return (
+        ("grpc.enable_http_proxy", 0),  # Brokers are reached without a proxy.
+        ("grpc.max_receive_message_length", RESPONSE_BYTES_MAX),
+        ("grpc.use_local_subchannel_pool", 1),  # A new client has no backoff of an old one.
+        ("grpc.keepalive_time_ms", int(ping_after_seconds * 1000)),
+        ("grpc.keepalive_timeout_ms", int(ping_seconds_max * 1000)),
+        # Of pings that measure the bandwidth: while one waits, by default a minute, no other is
+        # sent.
+        ("grpc.http2.ping_timeout_ms", int(ping_seconds_max * 1000)),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.initial_reconnect_backoff_ms", int(RECONNECT_SECONDS_MIN * 1000)),
+        ("grpc.max_reconnect_backoff_ms", int(RECONNECT_SECONDS_MAX * 1000)),
+        # Despite its name, this is the timeout of one connection attempt.
+        ("grpc.min_reconnect_backoff_ms", int(CONNECT_SECONDS_MAX * 1000)),
+        # A broker that was replaced has a new address under the same name.
+        ("grpc.dns_min_time_between_resolutions_ms", int(RECONNECT_SECONDS_MAX * 1000)),
+    )

@@ -64,6 +64,11 @@ class UnreachableError(ControlError):
         super().__init__(address, status, details)
         self.args = (f"no broker responds on the control plane at {address}: {details}",)
 
+    @property
+    def is_timeout(self) -> bool:
+        """Whether there was no response in time, so that the connection itself may be dead."""
+        return self.status == grpc.StatusCode.DEADLINE_EXCEEDED.name
+
 
 # From specific to general: the first match counts.
 _STATUSES: Final = (

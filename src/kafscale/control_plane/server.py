@@ -39,6 +39,8 @@ _OPTIONS: Final = (
     ("grpc.max_connection_idle_ms", 600_000),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
+    # Clients ping every 7 s while a watch is silent; without this, they would be disconnected.
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.so_reuseport", 0),  # Two servers on one port would be a mistake.
 )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import aclosing
+from random import Random
 
 import grpc
 import pytest
@@ -19,6 +20,8 @@ from kafscale.control_plane.messages import (
 )
 from kafscale.control_plane.server import ControlServer, GrpcServer
 from kafscale.errors import ConfigError, NotOwnerError, StoreUnavailableError, UnknownTopicError
+from services.link import Link
+from services.link_fault import HEALTHY, Fault
 from unit.broker.harness import run
 from unit.control_plane.scripted_broker import (
     ORDERS_0,
@@ -345,3 +348,26 @@ def test_client_that_is_closed_fails_its_calls_and_does_not_cancel_their_tasks(l
             client.broker.gate.set()
 
     run(scenario, loop)
+
+
+def test_dead_connection_is_replaced_while_requests_wait():
+    """A machine that is lost sends no FIN or RST; another one has its name soon."""
+
+    async def scenario():
+        async with served() as direct:
+            link = Link(direct.server.port, Random(0))
+            await link.listen()
+            client = ControlClient(
+                f"127.0.0.1:{link.port}", ping_after_seconds=0.2, ping_seconds_max=0.2
+            )
+            async with client:
+                await client.status()
+                await link.set(Fault(holds="everything"))
+                with pytest.raises(UnreachableError) as unreachable:
+                    await client.status()
+                assert not unreachable.value.is_timeout, "pings noticed it before"
+                await link.set(HEALTHY)
+                assert (await client.status()).broker_id == "3"
+            await link.close()
+
+    asyncio.run(scenario())  # The link ends connections by cancelling, which the loop logs.

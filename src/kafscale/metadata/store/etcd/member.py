@@ -185,6 +185,9 @@ def open_channel(
         ("grpc.max_receive_message_length", RESPONSE_BYTES_MAX),
         ("grpc.keepalive_time_ms", _PING_AFTER_MS),
         ("grpc.keepalive_timeout_ms", _PING_TIMEOUT_MS),
+        # Of pings that measure the bandwidth: while one waits, by default a minute, no other is
+        # sent.
+        ("grpc.http2.ping_timeout_ms", _PING_TIMEOUT_MS),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.initial_reconnect_backoff_ms", _RECONNECT_MS_MIN),
         ("grpc.max_reconnect_backoff_ms", _RECONNECT_MS_MAX),
