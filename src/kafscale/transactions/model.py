@@ -14,6 +14,8 @@ from kafscale.text.topic_partition import TopicPartition
 NO_PRODUCER_ID: Final = -1
 NO_EPOCH: Final = -1
 NO_TIME: Final = -1
+NO_PARTITIONS: Final[frozenset[TopicPartition]] = frozenset()
+"""Shared by all ids without an open transaction: an empty set takes as much memory as a record."""
 
 EPOCH_MAX: Final = 0x7FFF
 """An epoch is an int16; no client gets this one, so that the newest one can always be fenced."""
@@ -56,7 +58,7 @@ class TransactionVersion(enum.IntEnum):
         return self >= TransactionVersion.V2
 
 
-class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
+class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The newest transaction of a transactional id, and the producer that may use it."""
 
     transactional_id: str
@@ -71,7 +73,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The epoch before, if its producer may still repeat the request that bumped it."""
     timeout_ms: int
     state: TransactionState
-    partitions: frozenset[TopicPartition] = frozenset()
+    partitions: frozenset[TopicPartition] = NO_PARTITIONS
     """While prepared, those that may have no marker yet."""
     started_ms: int = NO_TIME
     updated_ms: int

@@ -34,6 +34,7 @@ from kafscale.transactions.events import EndTransaction, MarkersWritten
 from kafscale.transactions.model import (
     EPOCH_MAX,
     NO_EPOCH,
+    NO_PARTITIONS,
     NO_PRODUCER_ID,
     TransactionRecord,
     TransactionVersion,
@@ -183,6 +184,7 @@ def _complete(state: State, now_ms: int) -> None:
         producer_id=producer_id,
         next_producer_id=NO_PRODUCER_ID,
         epoch=epoch,
+        partitions=NO_PARTITIONS,
         updated_ms=now_ms,
     )
 

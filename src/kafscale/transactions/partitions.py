@@ -13,7 +13,7 @@ from kafscale.transactions.transitions import ONGOING
 
 def add_partitions(state: State, event: AddPartitions, now_ms: int) -> None:
     state.check_undecided()
-    state.check_producer(event)
+    state.check_writer(event)
     record = state.record
     if record.state is not ONGOING or not event.partitions <= record.partitions:
         state.change(
@@ -31,7 +31,7 @@ def verify_partitions(state: State, event: VerifyPartitions, _now_ms: int) -> No
     """The reply is durable: a leader appends what a restored transaction has to abort."""
     errors: dict[TopicPartition, TransactionError | None]
     try:
-        state.check_producer(event)
+        state.check_writer(event)
         state.check_undecided()
     except TransactionError as error:
         errors = dict.fromkeys(event.partitions, error)

@@ -7,7 +7,13 @@ gets the same again (KIP-360).
 from kafscale.errors import ConcurrentTransactionsError, ProducerFencedError
 from kafscale.transactions.effects import ProducerInitialized
 from kafscale.transactions.events import InitProducer
-from kafscale.transactions.model import NO_EPOCH, NO_PRODUCER_ID, NO_TIME, TransactionRecord
+from kafscale.transactions.model import (
+    NO_EPOCH,
+    NO_PARTITIONS,
+    NO_PRODUCER_ID,
+    NO_TIME,
+    TransactionRecord,
+)
 from kafscale.transactions.outcome import fence, write_markers
 from kafscale.transactions.state import CLIENT_EPOCH_MAX, State, checked_fresh
 from kafscale.transactions.transitions import EMPTY, ONGOING
@@ -31,7 +37,7 @@ def init_producer(state: State, event: InitProducer, now_ms: int) -> None:
         epoch=epoch,
         last_epoch=last_epoch,
         timeout_ms=event.timeout_ms,
-        partitions=frozenset(),
+        partitions=NO_PARTITIONS,
         started_ms=NO_TIME,
         updated_ms=now_ms,
     )

@@ -28,11 +28,11 @@ CLIENT_EPOCH_MAX: Final = EPOCH_MAX - 1
 
 
 class State:
-    __slots__ = ("_effects", "record")
+    __slots__ = ("effects", "record")
 
     def __init__(self, record: TransactionRecord) -> None:
         self.record = record
-        self._effects: list[Effect] = []
+        self.effects: list[Effect] = []
 
     @property
     def is_exhausted(self) -> bool:
@@ -44,6 +44,16 @@ class State:
         if event.producer_id != self.record.producer_id:
             raise InvalidProducerIdMappingError
         if event.epoch != self.record.epoch:
+            raise ProducerFencedError
+
+    def check_writer(self, event: AddPartitions | VerifyPartitions) -> None:
+        """Raise unless the event is by the present producer, and its transaction can be ended.
+
+        The marker of an outcome has a higher epoch, so the last one must not be used by a client:
+        its transaction would stay open. Kafka accepts it.
+        """
+        self.check_producer(event)
+        if event.epoch > CLIENT_EPOCH_MAX:
             raise ProducerFencedError
 
     def check_undecided(self) -> None:
@@ -59,19 +69,15 @@ class State:
         )
 
     def add_effect(self, effect: Effect) -> None:
-        self._effects.append(effect)
+        self.effects.append(effect)
 
     def save(self, *, is_lazy: bool = False) -> None:
-        self._effects.append(Save(is_lazy))
+        self.effects.append(Save(is_lazy))
 
     def reply(
         self, reply_token: int, response: Response | TransactionError, *, is_durable: bool = True
     ) -> None:
-        self._effects.append(Reply(reply_token, response, is_durable))
-
-    def take_effects(self) -> list[Effect]:
-        effects, self._effects = self._effects, []
-        return effects
+        self.effects.append(Reply(reply_token, response, is_durable))
 
 
 def checked_fresh(producer_id: int) -> int:

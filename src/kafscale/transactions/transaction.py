@@ -36,10 +36,10 @@ from kafscale.transactions.transitions import DEAD, EMPTY, ONGOING, is_valid
 
 
 class Transaction:
-    __slots__ = ("_state",)
+    __slots__ = ("_record",)
 
     def __init__(self, record: TransactionRecord) -> None:
-        self._state = State(record)
+        self._record = record
 
     @classmethod
     def new(cls, transactional_id: str, now_ms: int) -> Self:
@@ -63,50 +63,56 @@ class Transaction:
     # --- state ----------------------------------------------------------------------------------
 
     def record(self) -> TransactionRecord:
-        return self._state.record
+        return self._record
 
     @property
     def state(self) -> TransactionState:
-        return self._state.record.state
+        return self._record.state
 
     @property
     def deadline_ms(self) -> int | None:
         """When a `Tick` aborts the transaction; None unless it is ongoing."""
-        record = self._state.record
+        record = self._record
         return record.started_ms + record.timeout_ms if record.state is ONGOING else None
 
     @property
     def needs_producer_id(self) -> bool:
         """Whether `InitProducer` and `EndTransaction` need a fresh producer id at present."""
-        return self._state.record.epoch == NO_EPOCH or self._state.is_exhausted
+        return self._record.epoch == NO_EPOCH or State(self._record).is_exhausted
 
     def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
         """Whether it was idle for so long that the transactional id may be deleted."""
-        record = self._state.record
+        record = self._record
         return is_valid(record.state, DEAD) and record.updated_ms + expiration_ms <= now_ms
 
     def expire(self) -> None:
         """The caller deletes the record; until that is done, all requests have to be repeated."""
-        self._state.change(DEAD)
+        state = State(self._record)
+        state.change(DEAD)
+        self._record = state.record
 
     # --- events ---------------------------------------------------------------------------------
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
         """Handle an event atomically."""
+        state = State(self._record)
         try:
-            _ACTIONS[type(event)](self._state, event, now_ms)
+            _ACTIONS[type(event)](state, event, now_ms)
         except TransactionError as error:
             assert not isinstance(event, MarkersWritten | Tick), event
-            self._state.reply(event.reply_token, error, is_durable=False)
-        return self._state.take_effects()
+            state.reply(event.reply_token, error, is_durable=False)
+        self._record = state.record
+        return state.effects
 
     def resume(self, now_ms: int) -> list[Effect]:
         """Continue after it was restored: write the markers of a prepared outcome again."""
-        if self.state.is_prepared:
-            write_markers(self._state, now_ms)
-            if self.state.is_complete:
-                self._state.save(is_lazy=True)
-        return self._state.take_effects()
+        state = State(self._record)
+        if state.record.state.is_prepared:
+            write_markers(state, now_ms)
+            if state.record.state.is_complete:
+                state.save(is_lazy=True)
+        self._record = state.record
+        return state.effects
 
 
 def _tick(state: State, _event: Tick, now_ms: int) -> None:

@@ -270,6 +270,20 @@ def test_exhausted_producer_id_is_changed_by_the_next_producer(expected):
             assert reply_of(t.handle(event, NOW_MS)) == initialized
 
 
+def test_epoch_that_only_fences_writes_to_no_partition():
+    """The marker of the outcome could not have a higher one, and would not end the transaction."""
+    t = transaction(S.COMPLETE_ABORT, epoch=EPOCH_MAX, last_epoch=EPOCH_MAX - 1)
+    assert isinstance(
+        reply_of(t.handle(add(("orders", 0), epoch=EPOCH_MAX), NOW_MS)), ProducerFencedError
+    )
+    t = transaction(S.ONGOING, epoch=EPOCH_MAX)
+    verify = VerifyPartitions(
+        reply_token=4, producer_id=PRODUCER, epoch=EPOCH_MAX, partitions=PARTITIONS
+    )
+    verified = reply_of(t.handle(verify, NOW_MS))
+    assert [type(error) for error in verified.errors.values()] == [ProducerFencedError] * 2
+
+
 def test_repeated_init_of_a_continuing_producer_has_the_same_result():
     """KIP-360: and a new producer ends that."""
     t = transaction()
