@@ -86,4 +86,5 @@ def transaction_settings(config: Config) -> TransactionSettings:
         timeout_ms_max=transaction.timeout_ms_max,
         id_expiration_ms=transaction.id_expiration_ms,
         expiration_interval_ms=transaction.id_expiration_interval_ms,
+        ids_max=transaction.ids_max,
     )

@@ -135,7 +135,7 @@ def register_transaction_metrics(
             if started_ms is not None:
                 yield log.topic, log.partition, max(now_ms - started_ms, 0) / 1000
 
-    metrics.transaction_states = lambda: Counter(str(it.state) for it in transactions.coordinator)
+    metrics.transaction_states = transactions.coordinator.state_counts
     metrics.pending_markers = lambda: transactions.sender.pending_count
     metrics.open_transactions = oldest
 

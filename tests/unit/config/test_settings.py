@@ -174,6 +174,7 @@ offsets.groupCommitBytesPerSecond | 1048576  | KAFSCALE_OFFSETS_GROUP_COMMIT_BYT
 transaction.maxTimeoutMs      | 900000       | KAFSCALE_TRANSACTION_MAX_TIMEOUT_MS
 transaction.idExpirationMs    | 604800000    | KAFSCALE_TRANSACTION_ID_EXPIRATION_MS
 transaction.idExpirationCheckIntervalMs|3600000|KAFSCALE_TRANSACTION_ID_EXPIRATION_CHECK_INTERVAL_MS
+transaction.idsMax            | 1000000      | KAFSCALE_TRANSACTION_IDS_MAX
 transaction.partitionVerification | true     | KAFSCALE_TRANSACTION_PARTITION_VERIFICATION
 topics.autoCreate             | true         | KAFSCALE_AUTO_CREATE_TOPICS
 topics.autoCreatePartitions   | 1            | KAFSCALE_AUTO_CREATE_PARTITIONS

@@ -6,6 +6,8 @@ Behaviour:
 * A transactional producer gets the id of its transactional id, with a higher epoch: earlier
   producers are fenced. A transaction that is open is aborted first: until that is complete, the
   response is CONCURRENT_TRANSACTIONS, which clients retry.
+* If this broker has `transaction.idsMax` ids, a new one gets COORDINATOR_NOT_AVAILABLE, which
+  clients retry.
 * A transaction timeout of 0 or above `transaction.maxTimeoutMs` is INVALID_TRANSACTION_TIMEOUT, an
   empty transactional id INVALID_REQUEST.
 * Requires IDEMPOTENT_WRITE on the cluster or WRITE on any topic, else CLUSTER_AUTHORIZATION_FAILED;

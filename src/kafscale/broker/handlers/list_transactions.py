@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]
 
+from kafscale.broker.requests import slices
 from kafscale.broker.requests.context import RequestContext
 from kafscale.errors import InvalidRegexError
 from kafscale.metadata.access.model import ResourceType
@@ -30,18 +31,21 @@ _QUIET: Final = re2.Options()
 _QUIET.log_errors = False
 
 
-def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
+async def handle(
+    context: RequestContext, request: ListTransactionsRequest
+) -> ListTransactionsResponse:
     states = {state.value for state in TransactionState}
     matches = _filter(request, context.broker.clock())
-    return ListTransactionsResponse(
+    response = ListTransactionsResponse(
         unknown_state_filters=[each for each in request.state_filters if each not in states],
         transactions=[
             ListedTransaction(record.transactional_id, record.producer_id, record.state)
-            for record in context.broker.transactions.coordinator.list()
+            async for record in context.broker.transactions.coordinator.list()
             if matches(record)
             and context.can_describe(ResourceType.TRANSACTIONAL_ID, record.transactional_id)
         ],
     )
+    return await slices.encoded(context, response, len(response.transactions))
 
 
 def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[TransactionRecord], bool]:

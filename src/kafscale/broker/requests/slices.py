@@ -102,15 +102,20 @@ async def _serve_others(context: RequestContext, work: Work[Response], results: 
     while response is None:
         response, added = await _take_turn(context, partial(_advance, work))
         results += added
+    return await encoded(context, response, results)
+
+
+async def encoded(context: RequestContext, response: Response, results: int) -> Response:
+    """A response with this number of results, encoded in turns if there are many."""
     if results <= RESULTS_AT_ONCE:
         return response
     encoding = encoded_response(
         response, context.version, flexible=context.api.is_flexible(context.version)
     )
-    encoded = None
-    while encoded is None:
-        encoded, _ = await _take_turn(context, partial(_advance, encoding))
-    return cast("Response", encoded)
+    done = None
+    while done is None:
+        done, _ = await _take_turn(context, partial(_advance, encoding))
+    return cast("Response", done)
 
 
 def _advance(work: Work[Result]) -> tuple[Result | None, int]:

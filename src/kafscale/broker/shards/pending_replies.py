@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from functools import partial
 from itertools import count
 from typing import Any, Final, TypeVar
 
@@ -16,7 +17,7 @@ T = TypeVar("T")
 class PendingReplies:
     """Futures of the requests that wait for a group or a transaction, by reply token.
 
-    A response is delivered once; it is dropped if the client has disconnected.
+    A response is delivered once; it is dropped if the client has disconnected, or waits no longer.
     """
 
     def __init__(self) -> None:
@@ -28,6 +29,8 @@ class PendingReplies:
         reply_token = next(self._numbers)
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._futures[reply_token] = future
+        # One that is given up must not stay until the store responds.
+        future.add_done_callback(partial(self._forget, reply_token))
         return reply_token, future
 
     def resolve(self, reply_token: int, response: object) -> None:
@@ -38,6 +41,17 @@ class PendingReplies:
             future.set_exception(response)
         else:
             future.set_result(response)
+
+    def is_waiting(self, reply_token: int) -> bool:
+        """Whether a request still waits for its response."""
+        return reply_token in self._futures
+
+    def __len__(self) -> int:
+        """How many requests wait."""
+        return len(self._futures)
+
+    def _forget(self, reply_token: int, _future: "asyncio.Future[Any]") -> None:
+        self._futures.pop(reply_token, None)
 
 
 async def in_time(response: Awaitable[T], seconds: float = WRITE_SECONDS_MAX) -> T:

@@ -5,7 +5,8 @@ Invariants:
 1. Writes of a session reach the store while its ownership guard holds, or never; its waiters learn
    which.
 2. Of several values for one key only the newest is written. An operation may be built when the
-   batch is taken; if that fails, the error is logged, and the other keys are written.
+   batch is taken. If that fails, or the store cannot hold the value, the error is logged, the other
+   keys are written, and who waits for this key learns that it is not in the store.
 3. Keys that are written together are in the store together, or not yet: with the values that they
    had then, or newer ones.
 4. A session that has ended stays so. The same shard may return, but in another session, which knows
@@ -20,12 +21,13 @@ import asyncio
 import enum
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafscale.broker.shards.pending_replies import WRITE_SECONDS_MAX, in_time
 from kafscale.errors import (
     CoordinatorLoadingError,
     CoordinatorUnavailableError,
+    KafscaleError,
     NotCoordinatorError,
 )
 from kafscale.metadata.cluster.ownership_guard import OwnershipGuard
@@ -44,7 +46,53 @@ OperationFactory = Callable[[], Operation]
 PendingOperation = Operation | OperationFactory
 
 OnDurable = Callable[[], object]
-OnLost = Callable[[NotCoordinatorError], object]
+OnLost = Callable[[KafscaleError], object]
+
+CALLBACKS_CHECKED_MIN: Final = 1_000
+"""With fewer callbacks than this, none is dropped."""
+
+
+class _Callbacks(NamedTuple):
+    """What to call at the end of the writes up to now."""
+
+    on_durable: OnDurable
+    on_lost: OnLost
+    key: str | None
+    """The key that the waiter depends on, if any."""
+    is_waiting: Callable[[], bool] | None
+    """Whether there is still a waiter; None if there always is."""
+
+
+class _Waiters:
+    """Callbacks in order.
+
+    In an outage, requests time out and are repeated for hours: callbacks without a waiter are
+    dropped whenever the number of callbacks has doubled.
+    """
+
+    __slots__ = ("_callbacks", "_checked_at")
+
+    def __init__(self) -> None:
+        self._callbacks: list[_Callbacks] = []
+        self._checked_at = CALLBACKS_CHECKED_MIN
+
+    def __iter__(self) -> Iterator[_Callbacks]:
+        return iter(self._callbacks)
+
+    def __len__(self) -> int:
+        return len(self._callbacks)
+
+    def add(self, callbacks: _Callbacks) -> None:
+        self._callbacks.append(callbacks)
+        if len(self._callbacks) >= self._checked_at:
+            self._callbacks = [
+                each for each in self._callbacks if each.is_waiting is None or each.is_waiting()
+            ]
+            self._checked_at = max(2 * len(self._callbacks), CALLBACKS_CHECKED_MIN)
+
+
+class RecordNotSavedError(KafscaleError):
+    """The store cannot hold the newest value of a key."""
 
 
 class Phase(enum.Enum):
@@ -68,6 +116,7 @@ class ShardSession:
         "_pending_callbacks",
         "_pending_sets",
         "_schedule",
+        "_unsaved",
         "guard",
         "log",
         "phase",
@@ -87,9 +136,11 @@ class ShardSession:
         self._pending: dict[str, PendingOperation] = {}
         self._pending_sets: dict[str, str] = {}
         """The keys that are written together, each with the first key of its set."""
-        self._pending_callbacks: list[tuple[OnDurable, OnLost]] = []
+        self._unsaved: set[str] = set()
+        """Keys whose newest value could not be written, and never will be."""
+        self._pending_callbacks = _Waiters()
         """Callbacks for the pending writes."""
-        self._in_flight_callbacks: list[tuple[OnDurable, OnLost]] | None = None
+        self._in_flight_callbacks: _Waiters | None = None
         """Callbacks for the writes in flight; None if there are none."""
         self._end_error: NotCoordinatorError | None = None
 
@@ -101,6 +152,11 @@ class ShardSession:
     def pending_count(self) -> int:
         """How many keys wait to be written."""
         return len(self._pending)
+
+    @property
+    def callback_count(self) -> int:
+        """How many callbacks wait for writes."""
+        return len(self._pending_callbacks) + len(self._in_flight_callbacks or ())
 
     # --- for coordinators -----------------------------------------------------------------------
 
@@ -125,19 +181,29 @@ class ShardSession:
             self.write(operations)
         return True
 
-    def when_durable(self, on_durable: OnDurable, on_lost: OnLost = lambda _error: None) -> None:
+    def when_durable(
+        self,
+        on_durable: OnDurable,
+        on_lost: OnLost = lambda _error: None,
+        *,
+        key: str | None = None,
+        is_waiting: Callable[[], bool] | None = None,
+    ) -> None:
         """Call `on_durable` once all writes up to now are in the store; at once, if they are.
 
-        If the session ends before, call `on_lost` instead.
+        If the session ends before, call `on_lost` instead. With `key`, also if its value is one
+        that the store cannot hold: without it, the caller does not depend on any single one. Once
+        `is_waiting` returns false, neither may be called.
         """
+        callbacks = _Callbacks(on_durable, on_lost, key, is_waiting)
         if self._end_error is not None:
             on_lost(self._end_error)
         elif self._pending:
-            self._pending_callbacks.append((on_durable, on_lost))
+            self._pending_callbacks.add(callbacks)
         elif self._in_flight_callbacks is not None:
-            self._in_flight_callbacks.append((on_durable, on_lost))
+            self._in_flight_callbacks.add(callbacks)
         else:
-            on_durable()
+            self._call_back(callbacks)
 
     def wait_durable(self, seconds: float = WRITE_SECONDS_MAX) -> Awaitable[None]:
         """Like `when_durable`, with a timeout; the writes continue after it.
@@ -150,10 +216,13 @@ class ShardSession:
         """Wait until all writes up to now are in the store, or the session has ended."""
         await self._outcome()
 
-    def _outcome(self) -> asyncio.Future[NotCoordinatorError | None]:
-        outcome: asyncio.Future[NotCoordinatorError | None]
-        outcome = asyncio.get_running_loop().create_future()
-        self.when_durable(partial(_resolve, outcome, None), partial(_resolve, outcome))
+    def _outcome(self) -> asyncio.Future[KafscaleError | None]:
+        outcome: asyncio.Future[KafscaleError | None] = asyncio.get_running_loop().create_future()
+        self.when_durable(
+            partial(_resolve, outcome, None),
+            partial(_resolve, outcome),
+            is_waiting=lambda: not outcome.done(),
+        )
         return outcome
 
     # --- for the writer -------------------------------------------------------------------------
@@ -162,19 +231,34 @@ class ShardSession:
         """Take the pending operations to write them; those of one list are written together."""
         pending, self._pending = self._pending, {}
         sets, self._pending_sets = self._pending_sets, {}
-        self._in_flight_callbacks, self._pending_callbacks = self._pending_callbacks, []
+        self._in_flight_callbacks, self._pending_callbacks = self._pending_callbacks, _Waiters()
         batch: dict[str, list[Operation]] = {}
         for key, pending_operation in pending.items():
+            self._unsaved.discard(key)
             operation = _build(key, pending_operation)
-            if operation is not None:
+            if operation is None:
+                self._unsaved.add(key)
+            else:
                 batch.setdefault(sets.get(key, key), []).append(operation)
         return list(batch.values())
 
+    def on_refused(self, key: str) -> None:
+        """The store cannot hold the value of this key in the last batch."""
+        self._unsaved.add(key)
+
     def on_written(self) -> None:
-        """The last batch is in the store."""
-        callbacks, self._in_flight_callbacks = self._in_flight_callbacks or [], None
-        for on_durable, _ in callbacks:
-            on_durable()
+        """The last batch is in the store, except for what it cannot hold."""
+        in_flight, self._in_flight_callbacks = self._in_flight_callbacks, None
+        for callbacks in in_flight or ():
+            self._call_back(callbacks)
+
+    def _call_back(self, callbacks: _Callbacks) -> None:
+        if callbacks.key in self._unsaved:
+            callbacks.on_lost(
+                RecordNotSavedError(f"the metadata store cannot hold the record {callbacks.key}")
+            )
+        else:
+            callbacks.on_durable()
 
     # --- end ------------------------------------------------------------------------------------
 
@@ -186,9 +270,9 @@ class ShardSession:
         self._pending_sets.clear()
         self.drop_log()
         callbacks = [*(self._in_flight_callbacks or ()), *self._pending_callbacks]
-        self._in_flight_callbacks, self._pending_callbacks = None, []
-        for _, on_lost in callbacks:
-            on_lost(error)
+        self._in_flight_callbacks, self._pending_callbacks = None, _Waiters()
+        for each in callbacks:
+            each.on_lost(error)
 
     def drop_log(self) -> None:
         log, self.log = self.log, None
@@ -257,16 +341,12 @@ def _build(key: str, operation: PendingOperation) -> Operation | None:
         return None
 
 
-def _resolve(
-    outcome: asyncio.Future[NotCoordinatorError | None], error: NotCoordinatorError | None
-) -> None:
+def _resolve(outcome: asyncio.Future[KafscaleError | None], error: KafscaleError | None) -> None:
     # A waiter that was cancelled is done already.
     if not outcome.done():
         outcome.set_result(error)
 
 
-async def _wait_outcome(
-    seconds: float, outcome: asyncio.Future[NotCoordinatorError | None]
-) -> None:
+async def _wait_outcome(seconds: float, outcome: asyncio.Future[KafscaleError | None]) -> None:
     if (error := await in_time(outcome, seconds)) is not None:
         raise error

@@ -13,7 +13,7 @@ The controller decides which broker owns a shard; the ownership guard in every w
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from random import Random
 from typing import Protocol
 
@@ -33,8 +33,13 @@ logger = get_logger(__name__)
 class ShardContent(Protocol):
     """What one coordinator keeps in shards."""
 
-    async def load(self, shards: Collection[int]) -> Callable[[Collection[int]], None]:
-        """Read these shards from the store; the result restores those that are still wanted."""
+    async def load(
+        self, shards: Collection[int]
+    ) -> Callable[[Collection[int]], Awaitable[None] | None]:
+        """Read these shards from the store; the result restores those that are still wanted.
+
+        What may take long is awaited, before they are served: they may be unloaded meanwhile.
+        """
 
     def unload(self, sessions: Collection[ShardSession], error: NotCoordinatorError) -> None:
         """Forget what these sessions hold; fail its pending requests with this error."""
@@ -88,17 +93,17 @@ class Shards:
             # An earlier session may have been here, under the same assignment.
             await self.writer.settle()
             restores = [await content.load(started.keys()) for content in self._contents]
-            # No await from here on: sessions that were ended meanwhile are excluded.
-            current = {
-                shard: each for shard, each in started.items() if each.phase is Phase.LOADING
-            }
             for restore in restores:
-                restore(current.keys())
+                # Sessions that were ended meanwhile are excluded: nothing would unload them again.
+                rest = restore(_loading(started).keys())
+                if rest is not None:
+                    await rest
         except BaseException:
             self._end_sessions(
                 started.values(), NotCoordinatorError("the shard could not be loaded")
             )
             raise
+        current = _loading(started)
         for session in current.values():
             session.phase = Phase.SERVING
         self.writer.retry_now()
@@ -166,6 +171,10 @@ class Shards:
     def _unload(self, sessions: Collection[ShardSession], error: NotCoordinatorError) -> None:
         for content in self._contents:
             content.unload(sessions, error)
+
+
+def _loading(sessions: Mapping[int, ShardSession]) -> Mapping[int, ShardSession]:
+    return {shard: each for shard, each in sessions.items() if each.phase is Phase.LOADING}
 
 
 def _owner(assignment: Assignment) -> tuple[int, int, int]:

@@ -4,8 +4,9 @@ Invariants: writes of a shard session are written in order, also if a transactio
 applied later (`WriteSequence`). Every transaction compares the ownership guards of all shards that
 it touches: a shard's next owner never sees a write of the former owner. If a comparison fails, the
 assignments are read again; lost shards are left out, and the others are written nevertheless. If
-the store fails, writes are retried until they succeed: nothing is skipped, and what waits meanwhile
-is bounded by the number of keys. Operations that are written together share a transaction.
+the store fails, writes are retried until they succeed: nothing is skipped but what the store can
+never hold, which its session learns; and what waits meanwhile is bounded by the number of keys.
+Operations that are written together share a transaction.
 """
 
 import asyncio
@@ -187,6 +188,9 @@ def _parts(write: Write) -> Iterator[Write]:
     for operation in write.operations:
         if _fits(operation):
             yield Write(write.session, (operation,))
+        else:
+            assert isinstance(operation, Put), "nothing else has a value"
+            write.session.on_refused(operation.key)
 
 
 def _size_bytes(operation: Operation) -> int:
@@ -194,10 +198,10 @@ def _size_bytes(operation: Operation) -> int:
 
 
 def _fits(operation: Operation) -> bool:
-    """Whether the store accepts it at all; if not, it exists in memory only."""
+    """Whether the store accepts it at all."""
     if _size_bytes(operation) <= WRITE_BYTES_MAX:
         return True
-    assert isinstance(operation, Put)
+    assert isinstance(operation, Put), "nothing else has a value"
     logger.error("record too large to be saved", key=operation.key, size_bytes=len(operation.value))
     return False
 

@@ -10,32 +10,38 @@ unknown here.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import partial
 from typing import Any, Final
 
 import msgspec
 
+from kafscale.aio.pacer import Pacer
 from kafscale.broker.producer_ids import ProducerIds
-from kafscale.broker.shards.pending_replies import PendingReplies, in_time
+from kafscale.broker.shards.pending_replies import in_time
 from kafscale.broker.shards.shard_session import ShardSession
 from kafscale.broker.shards.shards import Shards
-from kafscale.broker.shards.writer import fit_together
 from kafscale.broker.transaction_coordinator import loader
+from kafscale.broker.transaction_coordinator.limits import check_id, check_size
 from kafscale.broker.transaction_coordinator.marker_sender import MarkerSender
 from kafscale.broker.transaction_coordinator.runtime import TransactionRuntime
+from kafscale.broker.transaction_coordinator.transactional_ids import TransactionalIds
 from kafscale.errors import (
+    CoordinatorUnavailableError,
     InvalidProducerIdMappingError,
-    InvalidRequestError,
     InvalidTxnTimeoutError,
     KafscaleError,
     NotCoordinatorError,
-    TransactionAbortableError,
     TransactionalIdNotFoundError,
 )
-from kafscale.metadata.schema import keys
-from kafscale.metadata.schema.transaction_codec import encode_transaction
-from kafscale.metadata.store.base import Put
 from kafscale.observability.logging import get_logger
 from kafscale.observability.metrics.counters import TransactionCounters
 from kafscale.text.topic_partition import TopicPartition
@@ -58,21 +64,22 @@ from kafscale.transactions.transaction import Transaction
 
 logger = get_logger(__name__)
 
-ID_BYTES_MAX: Final = 1024
-"""The id is part of the keys of the metadata store and of log lines."""
+RESUMED_PER_TURN: Final = 50
+"""How many ids with a transaction continue before the event loop runs other tasks."""
 
-CHECKED_PARTITIONS_MIN: Final = 4_000
-"""The record of a transaction with fewer partitions fits into a commit of the store in any case."""
+DELETED_AT_ONCE: Final = 500
+"""How many ids that have expired wait for the store together."""
 
 PartitionErrors = Mapping[TopicPartition, KafscaleError | None]
 
 
 class TransactionSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How long transactions may be open, and transactional ids unused."""
+    """How long transactions may be open, and transactional ids unused; and how many there are."""
 
     timeout_ms_max: int
     id_expiration_ms: int
     expiration_interval_ms: int
+    ids_max: int = 1_000_000
 
 
 class TransactionCoordinator:
@@ -93,22 +100,21 @@ class TransactionCoordinator:
         self._sessions = shards.sessions
         self._producer_ids = producer_ids
         self._markers = markers
-        self._counters = counters
         self._clock = clock
-        self._replies = PendingReplies()
-        self._runtimes: dict[str, TransactionRuntime] = {}
+        self._ids = TransactionalIds(markers, counters, clock=clock)
+        self._is_full = False
         self._is_shut_down = False
         shards.add_content(self)
 
     def __iter__(self) -> Iterator[TransactionRecord]:
-        return iter([each.transaction.record() for each in self._runtimes.values()])
+        return (each.transaction.record() for each in self._ids)
 
     async def run(self) -> None:
         """Delete transactional ids that are not used; cancel it to stop."""
         try:
             while True:
                 await asyncio.sleep(self.settings.expiration_interval_ms / 1000)
-                self.expire()
+                await self.expire()
         finally:
             await self._markers.close()
 
@@ -118,24 +124,38 @@ class TransactionCoordinator:
 
     # --- shards ---------------------------------------------------------------------------------
 
-    async def load(self, shards: Collection[int]) -> Callable[[Collection[int]], None]:
+    async def load(self, shards: Collection[int]) -> Callable[[Collection[int]], Awaitable[None]]:
         """Read the ids of these shards; the result restores those that are still wanted."""
-        loaded = await loader.read(self._store, shards)
+        loaded = {
+            shard: self._ids.new_shard(session)
+            for shard in shards
+            if (session := self._sessions.get(shard)) is not None
+        }
+        unfinished: list[TransactionRuntime] = []
+        async for shard, record in loader.read(self._store, loaded.keys()):
+            runtime = loaded[shard].add(Transaction.restore(record))
+            if record.state is TransactionState.ONGOING or record.state.is_prepared:
+                unfinished.append(runtime)
 
-        def restore(current: Collection[int]) -> None:
+        def restore(current: Collection[int]) -> Awaitable[None]:
             for shard in current:
-                for record in loaded[shard]:
-                    self._add(Transaction.restore(record)).resume()
+                self._ids.put_shard(loaded[shard])
+            return self._resume(unfinished)
 
         return restore
 
+    async def _resume(self, unfinished: Sequence[TransactionRuntime]) -> None:
+        """Continue with transactions that are open or have no markers yet."""
+        pacer = Pacer(RESUMED_PER_TURN)
+        for runtime in unfinished:
+            if runtime.session in self._ids:
+                runtime.resume()
+            await pacer.step()
+
     def unload(self, sessions: Collection[ShardSession], _error: NotCoordinatorError) -> None:
         """Forget the ids of these sessions; their waiting replies are resolved by the sessions."""
-        ended = set(sessions)
-        for name, runtime in list(self._runtimes.items()):
-            if runtime.session in ended:
-                runtime.close()
-                del self._runtimes[name]
+        for session in sessions:
+            self._ids.remove_shard(session)
 
     # --- producers ------------------------------------------------------------------------------
 
@@ -147,18 +167,20 @@ class TransactionCoordinator:
         epoch: int = NO_EPOCH,
     ) -> ProducerInitialized:
         """Give the id to a producer; earlier ones are fenced, and their transaction aborted."""
-        _check_id(transactional_id)
+        check_id(transactional_id)
         if not 0 < timeout_ms <= self.settings.timeout_ms_max:
             raise InvalidTxnTimeoutError
-        self._require_session(transactional_id)
+        session = self._require_session(transactional_id)
         fresh = NO_PRODUCER_ID
-        runtime = self._runtimes.get(transactional_id)
+        runtime = self._ids.get(session, transactional_id)
         if runtime is None or runtime.transaction.needs_producer_id:
+            if runtime is None:
+                self._check_count()
             fresh = await self._producer_ids.next()
-            self._require_session(transactional_id)  # It may have been lost meanwhile.
-            runtime = self._runtimes.get(transactional_id)
+            session = self._require_session(transactional_id)  # It may have been lost meanwhile.
+            runtime = self._ids.get(session, transactional_id)
         if runtime is None:
-            runtime = self._add(Transaction.new(transactional_id, self._clock()))
+            runtime = self._ids.add(session, Transaction.new(transactional_id, self._clock()))
         event = InitProducer(
             reply_token=0,
             timeout_ms=timeout_ms,
@@ -168,7 +190,7 @@ class TransactionCoordinator:
         )
         initialized = self._handle(runtime, event)
         if runtime.transaction.record().producer_id == NO_PRODUCER_ID:
-            self._remove(runtime)
+            self._ids.remove(runtime)
         response: ProducerInitialized = await in_time(initialized)
         return response
 
@@ -213,7 +235,7 @@ class TransactionCoordinator:
         Raises `TransactionAbortableError` if the store cannot hold a transaction with all of them.
         """
         runtime = self._require_runtime(transactional_id)
-        _check_size(runtime.transaction.record(), partitions)
+        check_size(runtime.transaction.record(), partitions)
         event = AddPartitions(
             reply_token=0,
             producer_id=producer_id,
@@ -242,97 +264,75 @@ class TransactionCoordinator:
 
     def describe(self, transactional_id: str) -> TransactionRecord:
         """The present state of an id, which need not be in the store yet."""
-        _check_id(transactional_id)
-        self._require_session(transactional_id)
-        runtime = self._runtimes.get(transactional_id)
+        check_id(transactional_id)
+        runtime = self._ids.get(self._require_session(transactional_id), transactional_id)
         if runtime is None or runtime.transaction.state is TransactionState.DEAD:
             raise TransactionalIdNotFoundError
         return runtime.transaction.record()
 
     def is_open(self, transactional_id: str) -> bool:
         """Whether a transaction has partitions here, and its outcome is not decided."""
-        runtime = self._runtimes.get(transactional_id)
+        session = self._sessions.get_by_id(transactional_id)
+        runtime = None if session is None else self._ids.get(session, transactional_id)
         return runtime is not None and runtime.transaction.state is TransactionState.ONGOING
 
-    def list(self) -> Collection[TransactionRecord]:
-        """All ids of our shards; raises while some are still loading."""
+    async def list(self) -> AsyncIterator[TransactionRecord]:
+        """All ids of our shards, in turns; raises while some are still loading."""
         self._check_not_shut_down()
         self._sessions.check_all_loaded()
-        return [record for record in self if record.state is not TransactionState.DEAD]
+        async for runtime in self._ids.in_turns():
+            if runtime.transaction.state is not TransactionState.DEAD:
+                yield runtime.transaction.record()
 
-    def expire(self) -> None:
-        """Delete the ids that have not been used for a long time."""
+    def state_counts(self) -> Mapping[str, int]:
+        """How many ids are in each state; it takes the same time for any number of them."""
+        return {str(state): count for state, count in self._ids.state_counts().items()}
+
+    async def expire(self) -> None:
+        """Delete the ids that have not been used for a long time; waits for the store."""
         now_ms = self._clock()
-        for runtime in list(self._runtimes.values()):
+        count = 0
+        async for runtime in self._ids.in_turns():
             if runtime.transaction.is_expired(now_ms, self.settings.id_expiration_ms):
-                logger.info(
-                    "transactional id expired",
-                    transactional_id=runtime.transaction.record().transactional_id,
-                )
                 runtime.delete()
-                runtime.session.when_durable(partial(self._remove, runtime))
+                runtime.session.when_durable(partial(self._ids.remove, runtime))
+                count += 1
+                if count % DELETED_AT_ONCE == 0:
+                    await runtime.session.wait_written()
+        if count:
+            logger.info("transactional ids expired", count=count)
 
     # --- internals ------------------------------------------------------------------------------
 
-    def _add(self, transaction: Transaction) -> TransactionRuntime:
-        name = transaction.record().transactional_id
-        session = self._sessions.get_by_id(name)
-        assert session is not None, "the shard of the transactional id is owned by this broker"
-        runtime = self._runtimes[name] = TransactionRuntime(
-            transaction, session, self._replies, self._markers, self._counters, clock=self._clock
+    def _check_count(self) -> None:
+        """Raise a retriable error if no further id fits in the memory of this broker."""
+        was_full, self._is_full = self._is_full, len(self._ids) >= self.settings.ids_max
+        if not self._is_full:
+            return
+        if not was_full:
+            logger.error("too many transactional ids", ids_max=self.settings.ids_max)
+        raise CoordinatorUnavailableError(
+            f"this broker has {self.settings.ids_max} transactional ids (transaction.idsMax); those"
+            " that are not used expire after transaction.idExpirationMs"
         )
-        return runtime
-
-    def _remove(self, runtime: TransactionRuntime) -> None:
-        name = runtime.transaction.record().transactional_id
-        if self._runtimes.get(name) is runtime:
-            runtime.close()
-            del self._runtimes[name]
 
     def _handle(self, runtime: TransactionRuntime, event: Request) -> "asyncio.Future[Any]":
-        reply_token, response = self._replies.create()
+        reply_token, response = self._ids.replies.create()
         runtime.handle(msgspec.structs.replace(event, reply_token=reply_token))
         return response
 
     def _require_runtime(self, transactional_id: str) -> TransactionRuntime:
-        _check_id(transactional_id)
-        self._require_session(transactional_id)
-        runtime = self._runtimes.get(transactional_id)
+        check_id(transactional_id)
+        runtime = self._ids.get(self._require_session(transactional_id), transactional_id)
         if runtime is None:
             raise InvalidProducerIdMappingError
         return runtime
 
-    def _require_session(self, transactional_id: str) -> None:
-        """Raise unless the shard of an id is served here."""
+    def _require_session(self, transactional_id: str) -> ShardSession:
+        """The session of the shard of an id; raises unless it is served here."""
         self._check_not_shut_down()
-        self._sessions.require(transactional_id)
+        return self._sessions.require(transactional_id)
 
     def _check_not_shut_down(self) -> None:
         if self._is_shut_down:
             raise NotCoordinatorError("this broker is stopping")
-
-
-def _check_id(transactional_id: str) -> None:
-    """Raise if no transaction can have this id."""
-    if not transactional_id:
-        raise InvalidRequestError("the transactional id is empty")
-    if (size_bytes := len(transactional_id.encode())) > ID_BYTES_MAX:
-        raise InvalidRequestError(
-            f"a transactional id of {size_bytes} bytes exceeds the limit of {ID_BYTES_MAX}"
-        )
-
-
-def _check_size(record: TransactionRecord, partitions: Collection[TopicPartition]) -> None:
-    """Raise if the store does not accept the record with these partitions.
-
-    Its transaction would be lost in a crash, and stay open in its partitions.
-    """
-    if len(record.partitions) + len(partitions) < CHECKED_PARTITIONS_MIN:
-        return
-    extended = msgspec.structs.replace(record, partitions=record.partitions.union(partitions))
-    key = keys.transactional_id(record.transactional_id)
-    if not fit_together([Put(key, encode_transaction(extended))]):
-        raise TransactionAbortableError(
-            f"the transaction would have {len(extended.partitions)} partitions, whose names are too"
-            " long for a record of the metadata store"
-        )

@@ -3,13 +3,13 @@
 Invariants: a marker is sent until its partition has it, or is proven to be deleted, or the shard of
 the transactional id has another coordinator, which sends it then. It is sent only while the lease
 of this broker is valid: a late one would end the producer's next transaction. Markers of many
-transactions for one broker share a request. What waits is bounded by the partitions of the open
-transactions.
+transactions for one broker share a request, and few requests are on their way to it. What waits is
+bounded by the partitions of the open transactions.
 """
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Callable, Coroutine, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -21,7 +21,6 @@ from kafscale.broker.transaction_coordinator.peers import Peers
 from kafscale.errors import (
     InvalidProducerEpochError,
     KafscaleError,
-    OperatingError,
     ProducerFencedError,
     TransactionCoordinatorFencedError,
 )
@@ -55,6 +54,10 @@ OVERTAKEN: Final = frozenset(
 had the marker of this one before, as the later one cannot have begun otherwise."""
 
 REQUEST_PARTITIONS_MAX: Final = 5_000
+
+REQUESTS_MAX: Final = 2
+"""Requests that are on their way to one other broker. It answers when markers are durable; if its
+bucket is slow, many requests of many coordinators would leave it none for anything else."""
 
 OnWritten = Callable[[frozenset[TopicPartition]], None]
 
@@ -93,7 +96,12 @@ class MarkerSender:
         self._topic_store = topic_store
         self._broker_id = broker_id
         self._lease_is_valid = lease_is_valid
-        self._by_leader: dict[int, list[_Pending]] = defaultdict(list)
+        self._by_leader: dict[int, deque[_Pending]] = defaultdict(deque)
+        """Markers that wait for a request to a broker."""
+        self._requests: dict[int, int] = defaultdict(int)
+        """How many requests are on their way to each broker."""
+        self._leaderless: dict[str, list[_Pending]] = defaultdict(list)
+        """Markers for partitions without a leader, by topic."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
         self._pending_count = 0
@@ -137,25 +145,48 @@ class MarkerSender:
             self._retry(pending, "the lease of this broker is not confirmed")
             return
         leader_id, _ = self._cluster_cache.leader(*pending.partition)
+        # Markers of other transactions that are ended in the same turn go along.
+        call_soon = asyncio.get_running_loop().call_soon
         if leader_id == NO_BROKER:
-            self._start(self._check_deleted(pending))
+            leaderless = self._leaderless[pending.partition[0]]
+            leaderless.append(pending)
+            if len(leaderless) == 1:
+                call_soon(self._check_leaderless, pending.partition[0])
             return
         waiting = self._by_leader[leader_id]
         waiting.append(pending)
         if len(waiting) == 1:
-            # Markers of other transactions that are ended in the same turn go along.
-            asyncio.get_running_loop().call_soon(self._flush, leader_id)
+            call_soon(self._flush, leader_id)
 
     def _flush(self, leader_id: int) -> None:
-        waiting = self._by_leader.pop(leader_id, [])
-        for start in range(0, len(waiting), REQUEST_PARTITIONS_MAX):
-            self._start(self._write(leader_id, waiting[start : start + REQUEST_PARTITIONS_MAX]))
+        """Send what waits for a broker; requests that end send the rest."""
+        is_here = leader_id == self._broker_id
+        while self._by_leader[leader_id] and (is_here or self._requests[leader_id] < REQUESTS_MAX):
+            batch = self._take(leader_id)
+            if batch:
+                self._requests[leader_id] += 1
+                self._start(self._write(leader_id, batch))
+        if not self._by_leader[leader_id]:
+            del self._by_leader[leader_id]
+
+    def _take(self, leader_id: int) -> Sequence[_Pending]:
+        """The next markers for a broker, except those that must not go there any more."""
+        waiting = self._by_leader[leader_id]
+        batch: list[_Pending] = []
+        while waiting and len(batch) < REQUEST_PARTITIONS_MAX:
+            pending = waiting.popleft()
+            if (
+                not pending.session.has_ended
+                and self._lease_is_valid()
+                and self._cluster_cache.leader(*pending.partition)[0] == leader_id
+            ):
+                batch.append(pending)
+            else:
+                self._route(pending)
+        return batch
 
     async def _write(self, leader_id: int, batch: Sequence[_Pending]) -> None:
-        grouped: dict[tuple[int, WriteMarkers], list[_Pending]] = defaultdict(list)
-        for pending in batch:
-            grouped[pending.coordinator_epoch, pending.marker].append(pending)
-        groups = list(grouped.values())
+        groups = _by_transaction(batch)
         codes: Sequence[int] = [ErrorCode.UNKNOWN_SERVER_ERROR] * len(batch)
         try:
             codes = await self._codes(leader_id, [_marker(group) for group in groups])
@@ -164,6 +195,8 @@ class MarkerSender:
         except Exception:
             # A boundary: without its marker, a transaction would stay open.
             logger.exception("markers not sent", broker_id=leader_id)
+        self._requests[leader_id] -= 1
+        self._flush(leader_id)
         position = 0
         for group in groups:
             self._finish(group, codes[position : position + len(group)])
@@ -216,25 +249,36 @@ class MarkerSender:
         timer = asyncio.get_running_loop().call_later(seconds, route)
         self._timers.add(timer)
 
-    async def _check_deleted(self, pending: _Pending) -> None:
-        """Drop the marker of a partition that does not exist any more, as the store says."""
-        try:
-            is_deleted = not await self._exists(*pending.partition)
-        except OperatingError as error:
-            self._retry(pending, str(error))
-            return
-        if is_deleted:
-            self._pending_count -= 1
-            pending.on_written(frozenset({pending.partition}))
-        else:
-            self._retry(pending, "the partition has no leader")
+    def _check_leaderless(self, name: str) -> None:
+        self._start(self._drop_deleted(name, self._leaderless.pop(name)))
 
-    async def _exists(self, name: str, partition: int) -> bool:
+    async def _drop_deleted(self, name: str, leaderless: Collection[_Pending]) -> None:
+        """Drop the markers of partitions that do not exist any more, as the store says."""
+        try:
+            existing = await self._existing(name, {each.partition[1] for each in leaderless})
+        except KafscaleError as error:
+            for pending in leaderless:
+                self._retry(pending, str(error))
+            return
+        for group in _by_transaction(leaderless):
+            deleted = [each.partition for each in group if each.partition[1] not in existing]
+            for pending in group:
+                if pending.partition[1] in existing:
+                    self._retry(pending, "the partition has no leader")
+            if deleted:
+                self._pending_count -= len(deleted)
+                group[0].on_written(frozenset(deleted))
+
+    async def _existing(self, name: str, partitions: Collection[int]) -> Collection[int]:
+        """Those partitions of a topic that exist."""
         topic = self._topic_store.get(name)
-        if name == SHARDS_TOPIC or (topic is not None and partition < topic.partitions):
-            return True
+        count = 0 if topic is None else topic.partitions
+        if name == SHARDS_TOPIC or max(partitions) < count:
+            return partitions
         entry = await self._store.get(keys.topic_config(name))
-        return entry is not None and partition < decode_topic(entry).partitions
+        if entry is not None:
+            count = max(count, decode_topic(entry).partitions)
+        return range(count)
 
     def _start(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -245,6 +289,13 @@ class MarkerSender:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("markers not sent", exc_info=error)
+
+
+def _by_transaction(batch: Iterable[_Pending]) -> list[list[_Pending]]:
+    grouped: dict[tuple[int, WriteMarkers], list[_Pending]] = defaultdict(list)
+    for pending in batch:
+        grouped[pending.coordinator_epoch, pending.marker].append(pending)
+    return list(grouped.values())
 
 
 def _marker(group: Sequence[_Pending]) -> Marker:

@@ -19,6 +19,7 @@ from kafscale.records.control import ControlType
 from kafscale.storage.log.log_directory import LogDirectory
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.text.topic_partition import TopicPartition
+from kafscale.transactions.model import EPOCH_MAX
 
 logger = get_logger(__name__)
 
@@ -119,8 +120,13 @@ class MarkerWriter:
 
 
 def _check_open(marker: Marker, open_epoch: int | None) -> None:
-    """Raise if the open transaction is a later one: the request was delayed, and repeated."""
-    if marker.bumps_epoch and open_epoch is not None and open_epoch >= marker.producer_epoch:
+    """Raise if the open transaction is a later one: the request was delayed, and repeated.
+
+    The last epoch has no later one: a transaction that has it, although no client gets it, must not
+    stay open.
+    """
+    is_bumped = marker.bumps_epoch and marker.producer_epoch < EPOCH_MAX
+    if is_bumped and open_epoch is not None and open_epoch >= marker.producer_epoch:
         raise InvalidProducerEpochError(
             f"producer {marker.producer_id} has begun its next transaction"
         )

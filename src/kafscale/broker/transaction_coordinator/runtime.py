@@ -7,13 +7,15 @@ late only if the wall clock was set.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafscale.broker.shards.pending_replies import PendingReplies
-from kafscale.broker.shards.shard_session import ShardSession
+from kafscale.broker.shards.shard_session import RecordNotSavedError, ShardSession
 from kafscale.broker.transaction_coordinator.marker_sender import MarkerSender
+from kafscale.errors import KafscaleError, TransactionAbortableError
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.transaction_codec import encode_transaction
 from kafscale.metadata.store.base import Delete, Operation, Put
@@ -35,52 +37,70 @@ TIMER_MS_MAX: Final = 60_000
 """A clock that is set forward makes a deadline due earlier than the timer was set for."""
 
 
+class RuntimeContext(NamedTuple):
+    """What all runtimes of a shard share: an id that is not used has nothing but its record."""
+
+    session: ShardSession
+    """All writes carry its ownership guard."""
+    replies: PendingReplies
+    markers: MarkerSender
+    counters: TransactionCounters
+    clock: Callable[[], int]
+    states: Counter[TransactionState]
+    """How many transactional ids of the shard are in each state."""
+
+
 class TransactionRuntime:
     """Runs one transactional id."""
 
-    def __init__(
-        self,
-        transaction: Transaction,
-        session: ShardSession,
-        replies: PendingReplies,
-        markers: MarkerSender,
-        counters: TransactionCounters,
-        *,
-        clock: Callable[[], int],
-    ) -> None:
+    __slots__ = ("_context", "_is_deleted", "_lazy_timer", "_timer", "transaction")
+
+    def __init__(self, transaction: Transaction, context: RuntimeContext) -> None:
         self.transaction = transaction
-        self.session = session
-        """The shard session; all writes carry its ownership guard."""
-        self._replies = replies
-        self._markers = markers
-        self._counters = counters
-        self._clock = clock
-        self._key = keys.transactional_id(transaction.record().transactional_id)
+        self._context = context
         self._timer: asyncio.TimerHandle | None = None
         self._lazy_timer: asyncio.TimerHandle | None = None
         self._is_deleted = False
-        self._schedule_timer()
+
+    @property
+    def session(self) -> ShardSession:
+        return self._context.session
+
+    @property
+    def name(self) -> str:
+        """The transactional id."""
+        return self.transaction.record().transactional_id
+
+    @property
+    def _key(self) -> str:
+        return keys.transactional_id(self.name)
 
     def handle(self, event: Event) -> None:
         """Pass an event to the transaction, and execute the effects."""
         before = self.transaction.state
-        self.execute(self.transaction.handle(event, self._clock()))
+        self.execute(self.transaction.handle(event, self._context.clock()))
         self._count(before, event)
         self._schedule_timer()
 
     def resume(self) -> None:
         """Continue after it was loaded: write markers of a decided outcome again."""
-        self.execute(self.transaction.resume(self._clock()))
+        before = self.transaction.state
+        self.execute(self.transaction.resume(self._context.clock()))
+        self._count_state(before)
         self._schedule_timer()
 
     def execute(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
                 case Reply(reply_token, response, is_durable=False):
-                    self._replies.resolve(reply_token, response)
+                    self._context.replies.resolve(reply_token, response)
                 case Reply(reply_token, response):
-                    resolve = partial(self._replies.resolve, reply_token)
-                    self.session.when_durable(partial(resolve, response), on_lost=resolve)
+                    self.session.when_durable(
+                        partial(self._context.replies.resolve, reply_token, response),
+                        on_lost=partial(self._refuse, reply_token),
+                        key=self._key,
+                        is_waiting=partial(self._context.replies.is_waiting, reply_token),
+                    )
                 case Save(is_lazy=True):
                     self._save_later()
                 case Save():
@@ -88,12 +108,20 @@ class TransactionRuntime:
                 case WriteMarkers():
                     bumps_epoch = self.transaction.record().version.bumps_epoch
                     self.session.when_durable(
-                        partial(self._send_markers, effect, bumps_epoch=bumps_epoch)
+                        partial(self._send_markers, effect, bumps_epoch=bumps_epoch), key=self._key
                     )
+
+    def _refuse(self, reply_token: int, error: KafscaleError) -> None:
+        """Answer that the change of a request is not in the store."""
+        if isinstance(error, RecordNotSavedError):
+            error = TransactionAbortableError(str(error))
+        self._context.replies.resolve(reply_token, error)
 
     def delete(self) -> None:
         """Delete the record from the store; no event may follow."""
+        before = self.transaction.state
         self.transaction.expire()
+        self._count_state(before)
         self.close()
         self._is_deleted = True
         self._save()
@@ -136,7 +164,7 @@ class TransactionRuntime:
                     )
                 )
 
-        self._markers.send(self.session, effect, on_written, bumps_epoch=bumps_epoch)
+        self._context.markers.send(self.session, effect, on_written, bumps_epoch=bumps_epoch)
 
     # --- timer ----------------------------------------------------------------------------------
 
@@ -146,7 +174,7 @@ class TransactionRuntime:
         if deadline_ms is None:
             return  # A timer that is set stays for the next transaction, and fires early then.
         loop = asyncio.get_running_loop()
-        delay_ms = min(max(deadline_ms - self._clock(), TIMER_MS_MIN), TIMER_MS_MAX)
+        delay_ms = min(max(deadline_ms - self._context.clock(), TIMER_MS_MIN), TIMER_MS_MAX)
         due = loop.time() + delay_ms / 1000
         if self._timer is None or self._timer.when() > due:
             if self._timer is not None:
@@ -158,16 +186,21 @@ class TransactionRuntime:
         if self.session.has_ended:
             return
         deadline_ms = self.transaction.deadline_ms
-        if deadline_ms is not None and deadline_ms <= self._clock():
+        if deadline_ms is not None and deadline_ms <= self._context.clock():
             logger.info(
                 "transaction timed out",
                 transactional_id=self.transaction.record().transactional_id,
                 producer_id=self.transaction.record().producer_id,
             )
-            self._counters.timed_out += 1
+            self._context.counters.timed_out += 1
         self.handle(Tick())
 
+    def _count_state(self, before: TransactionState) -> None:
+        self._context.states[before] -= 1
+        self._context.states[self.transaction.state] += 1
+
     def _count(self, before: TransactionState, event: Event) -> None:
+        self._count_state(before)
         after = self.transaction.state
         if after is before or isinstance(event, MarkersWritten):
             return
@@ -176,6 +209,6 @@ class TransactionRuntime:
             TransactionState.PREPARE_COMMIT,
             TransactionState.COMPLETE_COMMIT,
         }:
-            self._counters.committed += 1
+            self._context.counters.committed += 1
         elif is_decided:
-            self._counters.aborted += 1
+            self._context.counters.aborted += 1

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kafscale.config.schema import setting
-from kafscale.config.types import Boolean, Duration
+from kafscale.config.types import Boolean, Duration, Integer
 from kafscale.text.units import HOUR_MS, MINUTE_MS
 
 _DAY_MS = 24 * HOUR_MS
@@ -27,6 +27,12 @@ class Transaction:
     )
     """The interval of checks for transactional ids that have expired. In milliseconds. An hour is
     precise enough for an expiration of days."""
+
+    ids_max: int = setting(1_000_000, Integer(1, 100_000_000))
+    """How many transactional ids a broker coordinates. Each takes about half a kilobyte of memory,
+    so a million is far more than running producers need; but applications that take a new id for
+    every transaction leave them behind until they expire. Further ids have to wait: the producer
+    gets COORDINATOR_NOT_AVAILABLE, and the broker logs `too many transactional ids`."""
 
     partition_verification: bool = setting(True, Boolean())
     """Whether the leader of a partition asks the coordinator before it appends the first records of

@@ -21,6 +21,7 @@ from kafscale.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
 )
+from kafscale.protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
 from kafscale.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     GroupToFetch,
@@ -28,12 +29,14 @@ from kafscale.protocol.messages.offset_fetch import (
     TopicToFetch,
 )
 from kafscale.storage.log.state.producer_state import PRODUCERS_COUNT_MAX
+from kafscale.transactions.transaction import Transaction
 from unit.broker.harness import decode_response, framed, request, response_parts
 from unit.broker.in_memory_broker import run_with_broker
 
 TURN_SECONDS_MAX = 0.05
 PARTITIONS = 10
 OFFSETS = 30_000
+IDS = 100_000
 REPEATS = 1_000
 OK, INVALID = ErrorCode.NONE, ErrorCode.INVALID_REQUEST
 
@@ -99,6 +102,22 @@ def test_transactions(serve):
         assert [(each.transactional_id, each.error_code) for each in others] == (REPEATS - 1) * [
             ("billing", INVALID)
         ]
+
+    run_with_broker(body)
+
+
+def test_transactional_ids(serve):
+    async def body(broker):
+        coordinator = broker.services.transactions.coordinator
+        for number in range(IDS):
+            transaction = Transaction.new(f"sink-{number}", virtual_time.clock_ms())
+            session = coordinator._require_session(f"sink-{number}")
+            coordinator._ids.add(session, transaction)
+        response = await serve(broker, LIST_TRANSACTIONS, ListTransactionsRequest(["None"]), 2)
+        assert response.unknown_state_filters == ["None"]
+        assert not response.transactions
+        response = await serve(broker, LIST_TRANSACTIONS, ListTransactionsRequest(), 2)
+        assert len({each.transactional_id for each in response.transactions}) == IDS
 
     run_with_broker(body)
 

@@ -9,7 +9,7 @@ import pytest
 from doubles import virtual_time
 from doubles.memory_store import MemoryStore
 from kafscale.broker.shards.pausable_clock import PausableClock
-from kafscale.broker.shards.shard_session import ShardSession
+from kafscale.broker.shards.shard_session import RecordNotSavedError, ShardSession
 from kafscale.broker.shards.write_sequence import WriteSequence
 from kafscale.broker.shards.writer import WRITES_MAX, ShardWriter, fit_together
 from kafscale.errors import CoordinatorUnavailableError, NotCoordinatorError, StoreUnavailableError
@@ -194,6 +194,26 @@ def test_timeout_of_a_waiter_does_not_cancel_the_write():
     simulate(body)
 
 
+def test_waiters_that_gave_up_do_not_accumulate():
+    """In an outage of hours, clients repeat their requests."""
+
+    async def body(setup, session):
+        setup.store.failures = 1 << 30
+        called = []
+        session.write(put("/a"))
+        session.when_durable(partial(called.append, "always"))
+        for _ in range(100):
+            waits = [session.wait_durable(2) for _ in range(100)]
+            ends = await asyncio.gather(*waits, return_exceptions=True)
+            assert all(isinstance(each, CoordinatorUnavailableError) for each in ends)
+            assert session.callback_count < 3_000
+        setup.store.failures = 0
+        await session.wait_durable(60)
+        assert called == ["always"]
+
+    simulate(body)
+
+
 def test_many_operations_are_split_within_the_store_limits():
     async def body(setup, session):
         names = [f"/{number}" for number in range(2 * WRITES_MAX + 1)]
@@ -214,6 +234,38 @@ def test_oversized_value_does_not_block_the_others():
         session.write(put("/huge", bytes(COMMIT_BYTES_MAX)))
         await session.wait_durable(60)
         assert setup.store.commits == [["/a"], ["/b"], ["/c"]]
+
+    simulate(body)
+
+
+def test_waiters_learn_that_a_value_is_not_in_the_store():
+    async def body(_setup, session):
+        def fail():
+            raise ValueError("not encodable")
+
+        outcomes = []
+
+        def wait(key):
+            session.when_durable(
+                partial(outcomes.append, key),
+                on_lost=lambda error: outcomes.append(type(error)),
+                key=key,
+            )
+
+        session.write({**put("/huge", bytes(COMMIT_BYTES_MAX)), "/damaged": fail, **put("/a")})
+        wait("/huge")
+        wait("/damaged")
+        wait("/a")
+        wait(None)
+        await session.wait_durable(10)
+        expected = [RecordNotSavedError, RecordNotSavedError, "/a", None]
+        assert outcomes == expected
+        wait("/huge")
+        assert outcomes[4:] == [RecordNotSavedError], "also those that ask later"
+        session.write(put("/huge"))
+        wait("/huge")
+        await session.wait_durable(10)
+        assert outcomes[5:] == ["/huge"]
 
     simulate(body)
 

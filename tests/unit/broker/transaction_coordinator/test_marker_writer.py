@@ -8,6 +8,8 @@ from kafscale.broker.transaction_coordinator.marker import Marker
 from kafscale.broker.transaction_coordinator.marker_writer import WRITE_SECONDS_MAX
 from kafscale.errors import NotOwnerError, OverloadedError
 from kafscale.metadata.schema.model import SHARDS_TOPIC
+from kafscale.records import BatchView, Record, build
+from kafscale.transactions.model import EPOCH_MAX
 from unit.broker.in_memory_broker import run_with_broker
 
 PARTITIONS = [("orders", 0), ("orders", 1), ("orders", 2)]
@@ -46,5 +48,28 @@ def test_every_partition_has_its_own_result():
             NotOwnerError,
         ]
         assert broker.log("orders").high_watermark == 1
+
+    run_with_broker(body)
+
+
+def test_transaction_with_the_last_epoch_can_be_ended():
+    """A marker has no higher one then."""
+
+    async def body(broker):
+        await broker.topic("orders")
+        log = broker.log("orders")
+        batch = build(
+            [Record(0, 1000, None, b"value")],
+            producer_id=7,
+            producer_epoch=EPOCH_MAX,
+            base_sequence=0,
+            transactional=True,
+        )
+        guard = log.start_verification(7, EPOCH_MAX, 0, adds_partition=False)
+        await log.append(BatchView(batch), 1000, guard=guard).durable
+        assert log.last_stable_offset == 0
+        last = Marker(7, EPOCH_MAX, 0, False, [("orders", 0)], bumps_epoch=True)
+        assert list(await broker.services.transactions.writer.write(last)) == [None]
+        assert log.last_stable_offset == 2
 
     run_with_broker(body)

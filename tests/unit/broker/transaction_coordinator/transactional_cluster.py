@@ -34,7 +34,7 @@ from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.cluster_codec import decode_assignment, decode_broker
 from kafscale.metadata.schema.model import SHARDS_TOPIC, shard_of
 from kafscale.metadata.schema.transaction_codec import decode_transaction
-from kafscale.metadata.store.base import Committed, Compare, Operation
+from kafscale.metadata.store.base import Committed, Compare, Entry, Operation
 from kafscale.records import BatchView, iterate, split
 from kafscale.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT
 from kafscale.records.control import ControlType, read_end_marker
@@ -64,6 +64,12 @@ class Connection(FaultyMetadataStore):
         self._broker_id = broker_id
         self.transaction_commits = 0
         """How many commits had a transactional id, or offsets of a transaction."""
+        self.reads: list[str] = []
+        """The keys that were read one by one."""
+
+    async def get(self, key: str) -> Entry | None:
+        self.reads.append(key)
+        return await super().get(key)
 
     async def commit(
         self, compares: Sequence[Compare], operations: Sequence[Operation]
@@ -92,9 +98,15 @@ class Network:
     async def write_markers(self, broker_id: int, markers: Sequence[Marker]) -> Sequence[int]:
         messages = [marker.message for marker in markers]
         self._cluster.markers += [(broker_id, each) for each in messages]
-        return await self._call(
-            broker_id, lambda broker: broker.services.transactions.write_markers(messages)
-        )
+        cluster = self._cluster
+        cluster.marker_requests += 1
+        cluster.marker_requests_most = max(cluster.marker_requests_most, cluster.marker_requests)
+        try:
+            return await self._call(
+                broker_id, lambda broker: broker.services.transactions.write_markers(messages)
+            )
+        finally:
+            cluster.marker_requests -= 1
 
     async def add_to_transaction(
         self, broker_id: int, request: AddPartitionsToTransactionRequest
@@ -129,6 +141,9 @@ class TransactionCluster:
         self.connections: dict[int, Connection] = {}
         self.markers: list[tuple[int, TransactionMarker]] = []
         """All markers that were sent to other brokers."""
+        self.marker_requests = 0
+        """How many requests with markers are on their way to other brokers."""
+        self.marker_requests_most = 0
         self.failures: dict[int, Exception] = {}
         """Calls of these brokers fail."""
         self.call_seconds = 0.001
