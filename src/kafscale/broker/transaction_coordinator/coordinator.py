@@ -245,6 +245,12 @@ class TransactionCoordinator:
         )
         await in_time(self._handle(runtime, event))
 
+    async def wait_completed(self, transactional_id: str, seconds: float) -> None:
+        """Wait while the outcome of a transaction is being written, for a limited time."""
+        completion = self._require_runtime(transactional_id).completion
+        if completion is not None:
+            await asyncio.wait([completion], timeout=seconds)
+
     async def verify_partitions(
         self,
         transactional_id: str,

@@ -53,13 +53,14 @@ class RuntimeContext(NamedTuple):
 class TransactionRuntime:
     """Runs one transactional id."""
 
-    __slots__ = ("_context", "_is_deleted", "_lazy_timer", "_timer", "transaction")
+    __slots__ = ("_completion", "_context", "_is_deleted", "_lazy_timer", "_timer", "transaction")
 
     def __init__(self, transaction: Transaction, context: RuntimeContext) -> None:
         self.transaction = transaction
         self._context = context
         self._timer: asyncio.TimerHandle | None = None
         self._lazy_timer: asyncio.TimerHandle | None = None
+        self._completion: asyncio.Future[None] | None = None
         self._is_deleted = False
 
     @property
@@ -74,6 +75,13 @@ class TransactionRuntime:
     @property
     def _key(self) -> str:
         return keys.transactional_id(self.name)
+
+    @property
+    def completion(self) -> "asyncio.Future[None] | None":
+        """Resolved when all partitions have their markers; None if no outcome is being written."""
+        if self._completion is None and self.transaction.state.is_prepared:
+            self._completion = asyncio.get_running_loop().create_future()
+        return self._completion
 
     def handle(self, event: Event) -> None:
         """Pass an event to the transaction, and execute the effects."""
@@ -133,6 +141,13 @@ class TransactionRuntime:
             self._timer = None
         if self._lazy_timer is not None:
             self._save()
+        self._complete()
+
+    def _complete(self) -> None:
+        """Wake what waits for the end of the transaction, or for another coordinator."""
+        completion, self._completion = self._completion, None
+        if completion is not None:
+            completion.set_result(None)
 
     # --- saving ---------------------------------------------------------------------------------
 
@@ -198,6 +213,8 @@ class TransactionRuntime:
     def _count_state(self, before: TransactionState) -> None:
         self._context.states[before] -= 1
         self._context.states[self.transaction.state] += 1
+        if not self.transaction.state.is_prepared:
+            self._complete()
 
     def _count(self, before: TransactionState, event: Event) -> None:
         self._count_state(before)

@@ -43,6 +43,9 @@ from kafscale.transactions.model import TransactionVersion
 
 logger = get_logger(__name__)
 
+COMPLETION_SECONDS_MAX: Final = 0.1
+"""How long a coordinator holds a request until the producer's last transaction has ended. Leaders
+ask again, so that requests from all brokers do not wait in one for long."""
 RETRY_SECONDS: Final = 0.02
 RETRY_SECONDS_MAX: Final = 1.0
 """How long the leader waits for the end of the producer's last transaction: its markers may take a
@@ -176,6 +179,7 @@ class TransactionVerifier:
                 return await self._coordinator.verify_partitions(
                     transactional_id, producer_id, epoch, partitions
                 )
+            await self._coordinator.wait_completed(transactional_id, COMPLETION_SECONDS_MAX)
             await self._coordinator.add_partitions(
                 transactional_id, producer_id, epoch, partitions, TransactionVersion.V2
             )

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from doubles.faulty_metadata_store import NO_METADATA_FAULTS, MetadataFaults
+from kafscale.broker.transaction_coordinator.verification import RETRY_SECONDS
 from kafscale.errors import StoreUnavailableError
 from kafscale.metadata.schema import keys
 from kafscale.metadata.schema.model import SHARDS_TOPIC, shard_of
@@ -101,6 +102,20 @@ def test_next_transaction_waits_at_the_leader_for_the_last_markers():
         producer.codes.clear()
         await producer.send(TOPIC, 0, b"second")
         assert producer.codes == [ErrorCode.NONE]
+
+    run_with_two(body)
+
+
+def test_next_transaction_begins_as_soon_as_the_last_one_has_ended():
+    async def body(cluster, transactional_id):
+        producer = await initialized(cluster, transactional_id)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        for number in range(20):
+            await producer.send(TOPIC, 0, b"%d" % number)
+            await producer.send(TOPIC, 1, b"%d" % number)
+            await producer.end(is_commit=True)
+        assert (loop.time() - began) / 20 < RETRY_SECONDS, "the leader waits, and asks again"
 
     run_with_two(body)
 
