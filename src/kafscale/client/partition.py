@@ -11,9 +11,16 @@ from typing import Final, TypeVar
 from kafscale.client.client import EARLIEST_TIME, LATEST_TIME, NO_LEADER, Client, leaders_of
 from kafscale.client.connection import Connection
 from kafscale.client.errors import BrokerResponseError, Pause, check, is_retriable, retry
+from kafscale.client.isolation import IsolationLevel
 from kafscale.errors import KafscaleError
 from kafscale.protocol.error_codes import ErrorCode
-from kafscale.protocol.messages.fetch import FETCH, FetchRequest, PartitionToFetch, TopicToFetch
+from kafscale.protocol.messages.fetch import (
+    FETCH,
+    FetchedPartition,
+    FetchRequest,
+    PartitionToFetch,
+    TopicToFetch,
+)
 from kafscale.protocol.messages.metadata import TopicMetadata
 from kafscale.protocol.messages.produce import (
     PRODUCE,
@@ -38,12 +45,19 @@ class Partition:
     """A partition and its leader."""
 
     def __init__(
-        self, client: Client, topic: TopicMetadata, index: int, *, pause: Pause = asyncio.sleep
+        self,
+        client: Client,
+        topic: TopicMetadata,
+        index: int,
+        *,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+        pause: Pause = asyncio.sleep,
     ) -> None:
         self._client = client
         self._topic = topic
         self._name = topic.name or ""
         self._index = index
+        self._isolation = isolation
         self._pause = pause
 
     def __str__(self) -> str:
@@ -63,28 +77,30 @@ class Partition:
 
     async def fetch(self, offset: int, *, bytes_max: int = FETCH_BYTES_MAX) -> list[BatchView]:
         """Fetch batches from an offset on; none if there are none yet."""
+        fetched = await self._fetch(offset, bytes_max)
+        return batches_of(fetched, offset)
 
-        async def once() -> list[BatchView]:
+    async def _fetch(self, offset: int, bytes_max: int) -> FetchedPartition:
+        async def once() -> FetchedPartition:
             partition = PartitionToFetch(index=self._index, offset=offset, max_bytes=bytes_max)
             topic = TopicToFetch(
                 name=self._name, topic_id=self._topic.topic_id, partitions=[partition]
             )
             request = FetchRequest(
-                max_wait_ms=WAIT_MS, min_bytes=1, max_bytes=bytes_max, topics=[topic]
+                max_wait_ms=WAIT_MS,
+                min_bytes=1,
+                max_bytes=bytes_max,
+                isolation_level=self._isolation.code,
+                topics=[topic],
             )
             connection = await self._leader()
             response = await connection.ask(FETCH, request, wait_seconds=WAIT_MS / 1000)
             check(str(self), response.error_code)
             fetched = response.topics[0].partitions[0]
             check(str(self), fetched.error_code)
-            return [
-                batch for part in fetched.records or () for batch in split(part, partial_ok=True)
-            ]
+            return fetched
 
-        batches = await self._with_retries(once)
-        for batch in batches:
-            batch.verify_checksum()
-        return [batch for batch in batches if batch.next_offset > offset]
+        return await self._with_retries(once)
 
     async def fetch_range(self, offset: int, end_offset: int) -> AsyncIterator[BatchView]:
         """Fetch the batches of a range of offsets, which must be within the log."""
@@ -154,3 +170,11 @@ class Partition:
                 raise
 
         return await retry(once, pause=self._pause)
+
+
+def batches_of(fetched: FetchedPartition, offset: int) -> list[BatchView]:
+    """The batches of a response that reach beyond an offset, verified."""
+    batches = [batch for part in fetched.records or () for batch in split(part, partial_ok=True)]
+    for batch in batches:
+        batch.verify_checksum()
+    return [batch for batch in batches if batch.next_offset > offset]
