@@ -4,7 +4,10 @@ from collections.abc import Sequence
 
 from kafscale.records import BatchView, iterate, split
 from kafscale.storage.bucket import list_segments
+from kafscale.storage.engine import StorageEngine
 from kafscale.storage.formats import object_keys, segment
+from kafscale.storage.formats.segment_output import SegmentOutput
+from kafscale.storage.log.partition_log import PartitionLog
 from unit.storage.engines import BROKER_ID, NAMESPACE, TOPIC, append, open_engine, roll
 from unit.storage.samples import CREATED_MS, batch
 from unit.storage.sessions import FakeMetadataStore
@@ -96,3 +99,20 @@ def bases_after(plan: Sequence[Sequence[int]]) -> list[int]:
     start, end = plan[0][0], plan[-1][-1]
     outside = [base for base in BASES if not start <= base <= end]
     return sorted(outside + [offsets[0] for offsets in plan])
+
+
+async def replace_all(engine: StorageEngine, log: PartitionLog, dropped: set[int]) -> None:
+    """Replace all segments by one without the batches at some offsets."""
+    output = SegmentOutput(log.segments[0].base_offset, log.segments.end_offset, CREATED_MS)
+    for each in list(log.segments):
+        position = segment.HEADER_BYTES
+        while batches := await engine.reader.batches(log, each, position):
+            for one in batches:
+                if one.base_offset in dropped:
+                    output.drop("", one)
+                else:
+                    output.append("", one)
+                position += len(one)
+    key = f"{PREFIX}segment-{log.segments[0].base_offset:020d}.kfs"
+    await engine._store.put(key, output.finish().parts)
+    await engine.swap_segments(log, PREFIX)

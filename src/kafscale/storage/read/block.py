@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
-from kafscale.records import batch
+from kafscale.errors import DamagedObjectError
+from kafscale.records import BatchView, batch, split
 from kafscale.records.checksum import crc32c
 
 BLOCK_BYTES: Final = 4 * 1024 * 1024
@@ -93,6 +94,11 @@ def pieces(blocks: Sequence[Block], start: int, stop: int) -> list[memoryview]:
     ]
 
 
+def first_offset(slices: Sequence[memoryview]) -> int:
+    """The base offset of the batch that slices begin with; they may end anywhere."""
+    return int.from_bytes(b"".join(part[:8] for part in slices[:2])[:8], "big")
+
+
 def is_verified(blocks: Sequence[Block], position: int, stop: int) -> bool:
     """Whether all batches between two places are known to be right."""
     while position < stop:
@@ -140,3 +146,20 @@ def _verify_spanning(blocks: Sequence[Block], place: BatchPlace) -> BatchPlace |
         size_bytes += len(piece)
     is_whole = size_bytes == end - position - batch.ATTRIBUTES_POSITION
     return BatchPlace(end, offset + delta + 1) if is_whole and computed == checksum else None
+
+
+def verified_batches(
+    key: str, blocks: Sequence[Block], place: BatchPlace, stop: int
+) -> list[BatchView]:
+    """The whole and undamaged batches from a place to a position; runs in a thread."""
+    end = verify(blocks, place, stop).position
+    if end == place.position:
+        raise damaged_batch(key, place)
+    parts = pieces(blocks, place.position, end)
+    return split(parts[0] if len(parts) == 1 else b"".join(parts))
+
+
+def damaged_batch(key: str, place: BatchPlace) -> DamagedObjectError:
+    return DamagedObjectError(
+        key, f"the batch of offset {place.offset}, at position {place.position}, is damaged"
+    )

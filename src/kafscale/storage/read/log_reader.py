@@ -22,7 +22,7 @@ from kafscale.errors import (
     OperatingError,
 )
 from kafscale.observability.logging import get_logger
-from kafscale.records import BatchView, batch, split
+from kafscale.records import BatchView, batch
 from kafscale.storage.counters import StorageCounters
 from kafscale.storage.formats import object_keys
 from kafscale.storage.formats import segment as segment_format
@@ -30,7 +30,17 @@ from kafscale.storage.formats.index import Index
 from kafscale.storage.log.partition_log import PartitionLog
 from kafscale.storage.log.state.segment_list import Segment
 from kafscale.storage.objects.store import ObjectStore
-from kafscale.storage.read.block import BLOCK_BYTES, BatchPlace, Block, is_verified, pieces, verify
+from kafscale.storage.read.block import (
+    BLOCK_BYTES,
+    BatchPlace,
+    Block,
+    damaged_batch,
+    first_offset,
+    is_verified,
+    pieces,
+    verified_batches,
+    verify,
+)
 from kafscale.storage.read.block_cache import BlockCache
 from kafscale.storage.read.damaged_segments import DamagedSegments
 from kafscale.storage.read.read_ahead import ReadAheadLimits, following_blocks
@@ -106,7 +116,7 @@ class LogReader:
             if log.closed or offset < log.start_offset:
                 break  # Deleted while this reader waited for an earlier batch.
             if log.in_tail(offset):
-                read_slices, offset = log.tail.read(
+                read_slices, next_offset = log.tail.read(
                     offset, bytes_max, first=first, end_offset=end_offset
                 )
             else:
@@ -114,7 +124,7 @@ class LogReader:
                     self._read_segment, log, offset, bytes_max, first=first, end_offset=end_offset
                 )
                 try:
-                    read_slices, offset = await self.read_segments(log, read_segment)
+                    read_slices, next_offset = await self.read_segments(log, read_segment)
                 except DamagedRecordsError:
                     if slices:
                         break
@@ -122,6 +132,10 @@ class LogReader:
                 except ObjectNotFoundError:
                     log.check_readable(offset)  # Retention may have deleted the segment.
                     raise
+            if slices and read_slices and first_offset(read_slices) < offset:
+                # The segment was replaced meanwhile; its batch repeats records of the one before.
+                break
+            offset = next_offset
             if not read_slices:
                 break
             slices += read_slices
@@ -172,7 +186,8 @@ class LogReader:
         first = await self._header(key, position)
         stop = max(first.end, min(position + BLOCK_BYTES, body_end))
         blocks = await self._blocks.blocks(key, position, stop)
-        return await asyncio.to_thread(_verified_batches, key, blocks, first, stop)
+        place = BatchPlace(first.position, first.base_offset)
+        return await asyncio.to_thread(verified_batches, key, blocks, place, stop)
 
     async def ends_at_next(self, log: PartitionLog, segment: Segment) -> bool:
         """Whether a segment ends where the next one begins, so that its index speaks of that place.
@@ -251,7 +266,7 @@ class LogReader:
         if verified.position >= stop.end:
             return BatchPlace(stop.end, stop.next_offset)
         if verified.position == start.position:
-            raise _damaged_batch(key, place)
+            raise damaged_batch(key, place)
         return verified
 
     async def _read_after_gap(
@@ -375,21 +390,3 @@ def _check_header(key: str, block: Block, segment: Segment) -> None:
     header = segment_format.decode_header(key, block.data)
     if header.base_offset != segment.base_offset:
         raise DamagedObjectError(key, f"its header has base offset {header.base_offset}")
-
-
-def _verified_batches(
-    key: str, blocks: list[Block], first: _BatchRange, stop: int
-) -> list[BatchView]:
-    """The whole and undamaged batches up to a position; runs in a thread."""
-    place = BatchPlace(first.position, first.base_offset)
-    end = verify(blocks, place, stop).position
-    if end == first.position:
-        raise _damaged_batch(key, place)
-    parts = pieces(blocks, first.position, end)
-    return split(parts[0] if len(parts) == 1 else b"".join(parts))
-
-
-def _damaged_batch(key: str, place: BatchPlace) -> DamagedObjectError:
-    return DamagedObjectError(
-        key, f"the batch of offset {place.offset}, at position {place.position}, is damaged"
-    )

@@ -26,6 +26,7 @@ from unit.storage.engines import (
     roll,
     simulate,
 )
+from unit.storage.staged_segments import replace_all
 
 
 async def cold(store, records: int = 6, **changes):
@@ -266,5 +267,33 @@ def test_segment_replaced_by_a_former_owner_is_read_again():
         engine.reader._blocks.forget(segment_key(0))
         assert await read_offsets(engine) == list(range(6))
         assert log.segments[0].size_bytes == built.size_bytes
+
+    simulate(scenario)
+
+
+def test_no_record_is_returned_twice_if_segments_are_replaced_during_a_read():
+    """In the new segment, the batch at the next offset is the last one that was read.
+
+    It has taken over the offset of a dropped one; and some clients (librdkafka) drop repeated
+    records only at the beginning of a response.
+    """
+
+    async def scenario():
+        engine, log = await cold(memory_store())
+        read_segments = engine.reader.read_segments
+
+        async def read_then_replace(*arguments):
+            engine.reader.read_segments = read_segments
+            result = await read_segments(*arguments)
+            await replace_all(engine, log, dropped={2})
+            return result
+
+        engine.reader.read_segments = read_then_replace
+        slices, next_offset = await engine.reader.read(log, 0, 1 << 20, first=True)
+        assert [each.base_offset for each in split(b"".join(slices))] == [0, 1]
+        assert next_offset == 2
+        slices, next_offset = await engine.reader.read(log, next_offset, 1 << 20, first=True)
+        assert [each.base_offset for each in split(b"".join(slices))] == [1, 3, 4, 5]
+        assert next_offset == 6
 
     simulate(scenario)

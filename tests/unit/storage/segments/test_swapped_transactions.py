@@ -6,7 +6,7 @@ from kafscale.storage.formats.index_section import PRODUCERS_SECTION
 from kafscale.storage.formats.segment_output import SegmentOutput
 from unit.storage.engines import append, memory_store, roll, simulate
 from unit.storage.samples import CREATED_MS
-from unit.storage.staged_segments import PREFIX
+from unit.storage.staged_segments import PREFIX, replace_all
 from unit.storage.test_transactions import evict, lose_indexes, opened, section
 from unit.storage.transactions import (
     ABORT,
@@ -35,22 +35,6 @@ async def two_segments(store):
     return engine, log, written
 
 
-async def replace(engine, log, dropped: set[int]) -> None:
-    """Replace both segments by one without the batches at some offsets."""
-    output = SegmentOutput(0, log.segments.end_offset, CREATED_MS)
-    for segment in list(log.segments):
-        position = 32
-        while batches := await engine.reader.batches(log, segment, position):
-            for batch in batches:
-                if batch.base_offset in dropped:
-                    output.drop("", batch)
-                else:
-                    output.append("", batch)
-                position += len(batch)
-    await engine._store.put(f"{PREFIX}segment-{0:020d}.kfs", output.finish().parts)
-    await engine.swap_segments(log, PREFIX)
-
-
 @pytest.mark.parametrize(
     ("dropped", "listed"),
     [
@@ -64,7 +48,7 @@ def test_transactions_are_listed_as_long_as_their_markers_are_there(dropped, lis
     async def scenario():
         engine, log, written = await two_segments(memory_store())
         before = await section(engine, log)
-        await replace(engine, log, dropped)
+        await replace_all(engine, log, dropped)
         said = await section(engine, log)
         assert list(said.aborted) == listed
         assert (said.open, said.marked) == (before.open, before.marked)
@@ -81,7 +65,7 @@ def test_batch_of_an_open_transaction_is_not_read_with_the_offsets_before_it():
 
     async def scenario():
         engine, log, written = await two_segments(memory_store())
-        await replace(engine, log, {0, 1, 2, 3, 4})
+        await replace_all(engine, log, {0, 1, 2, 3, 4})
         assert await read_committed(engine, log, 0, 1 << 30) == ({}, 0)
         await Producer(1, written).end(engine, COMMIT)
         assert await all_committed(engine, log, 0) == {5: b"c"}
