@@ -1,6 +1,6 @@
 """Helpers for tests of swaps: a log with segments, and staged ones to replace them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kafscale.records import BatchView, iterate, split
 from kafscale.storage.bucket import list_segments
@@ -101,10 +101,13 @@ def bases_after(plan: Sequence[Sequence[int]]) -> list[int]:
     return sorted(outside + [offsets[0] for offsets in plan])
 
 
-async def replace_all(engine: StorageEngine, log: PartitionLog, dropped: set[int]) -> None:
-    """Replace all segments by one without the batches at some offsets."""
-    output = SegmentOutput(log.segments[0].base_offset, log.segments.end_offset, CREATED_MS)
-    for each in list(log.segments):
+async def stage_merged(
+    engine: StorageEngine, log: PartitionLog, *, from_number: int = 0, dropped: Collection[int] = ()
+) -> None:
+    """Stage one segment for those from a number on, without the batches at some offsets."""
+    segments = list(log.segments)[from_number:]
+    output = SegmentOutput(segments[0].base_offset, segments[-1].next_offset, CREATED_MS)
+    for each in segments:
         position = segment.HEADER_BYTES
         while batches := await engine.reader.batches(log, each, position):
             for one in batches:
@@ -113,6 +116,11 @@ async def replace_all(engine: StorageEngine, log: PartitionLog, dropped: set[int
                 else:
                     output.append("", one)
                 position += len(one)
-    key = f"{PREFIX}segment-{log.segments[0].base_offset:020d}.kfs"
-    await engine._store.put(key, output.finish().parts)
+    key = f"{PREFIX}segment-{segments[0].base_offset:020d}.kfs"
+    await engine._store.put(key, output.finish().parts, create=False)
+
+
+async def replace_all(engine: StorageEngine, log: PartitionLog, dropped: Collection[int]) -> None:
+    """Replace all segments by one without the batches at some offsets."""
+    await stage_merged(engine, log, dropped=dropped)
     await engine.swap_segments(log, PREFIX)

@@ -9,10 +9,9 @@ from doubles.faulty_object_store import Fault, FaultyObjectStore, Rule
 from kafscale.broker.shared.fetch_reads import from_segments
 from kafscale.errors import OffsetOutOfRangeError
 from kafscale.storage.formats import object_keys
-from kafscale.storage.formats.segment_output import SegmentOutput
 from unit.storage.engines import NAMESPACE, TOPIC, append, memory_store, open_engine, roll, simulate
 from unit.storage.sessions import FakeMetadataStore
-from unit.storage.staged_segments import PREFIX
+from unit.storage.staged_segments import PREFIX, stage_merged
 from unit.storage.transactions import ABORT, COMMIT, Producer, Written, all_committed
 
 
@@ -25,20 +24,6 @@ async def opened(store, metadata=None):
 def evict(log):
     while log.tail.evict():
         pass
-
-
-async def stage_merged(engine, log, from_number=0):
-    """Stage one segment for those of a log from a number on, as a job does."""
-    segments = list(log.segments)[from_number:]
-    output = SegmentOutput(segments[0].base_offset, segments[-1].next_offset, 0)
-    for each in segments:
-        position = 32
-        while batches := await engine.reader.batches(log, each, position):
-            for batch in batches:
-                output.append("", batch)
-                position += len(batch)
-    key = f"{PREFIX}segment-{segments[0].base_offset:020d}.kfs"
-    await engine._store.put(key, output.finish().parts, create=False)
 
 
 async def crash_during_merge(store, engine, log):
