@@ -79,7 +79,7 @@ class TransactionSettings(msgspec.Struct, frozen=True, kw_only=True):
     timeout_ms_max: int
     id_expiration_ms: int
     expiration_interval_ms: int
-    ids_max: int = 1_000_000
+    ids_max: int
 
 
 class TransactionCoordinator:
